@@ -4,11 +4,14 @@ Exit status 0: success. 1: failure while running, or a failed check. 2: wrong us
 """
 
 import argparse
+import atexit
 import importlib
 import os
 import re
 import signal
 import sys
+import threading
+import time
 from typing import Any, NoReturn
 
 from testbed import __version__, output
@@ -28,6 +31,8 @@ EXAMPLES = """examples:
 
 
 MAX_ERROR_LENGTH = 1000  # characters; names and values of the user are shortened
+ANSWERING = "AnyIO worker thread"  # the name of the threads in which a server of testbed/web computes its answers
+LEAVE_WITHIN_S = 1.0
 REMEDY = "correct the path or its permissions"  # for an error of the file system that no verb has worded
 
 
@@ -171,6 +176,19 @@ def _program() -> NoReturn:
         status = main()
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave(status)
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process. Python would wait for every thread, also for those of a server that has ended: they may compute for
+    minutes what no client takes any more."""
+    until_s = time.monotonic() + LEAVE_WITHIN_S
+    answering = [thread for thread in threading.enumerate() if thread.name == ANSWERING]
+    for thread in answering:
+        thread.join(max(0.0, until_s - time.monotonic()))
+    if any(thread.is_alive() for thread in answering):
+        atexit._run_exitfuncs()
+        os._exit(status)  # all is written: main() has flushed standard output
     sys.exit(status)
 
 

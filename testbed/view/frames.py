@@ -1,14 +1,18 @@
 """The air log (formats/air.md) as columns, for windows of time and counts.
 
 A log of some millions of rows is read once, in numbers: names are places in a list. The rows of frames on the air are kept in
-order of their start, so that a window is a slice. Bursts of jammers are kept apart: rows are counted without them.
+order of their start, so that a window is a slice, and its answers look at no other row. What needs every row goes through them in
+blocks, without memory for all. Bursts of jammers are kept apart: rows are counted without them.
 """
 
 import io
+import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +20,7 @@ import polars as pl
 from analysis.captures import air
 from record.errors import RunFileError
 from record.files import plain_file
+from testbed.view.columns import Column, columns_of
 
 EVENTS = ("tx", "enqueue", "deliver", "drop")
 JAM = "jam"
@@ -26,6 +31,7 @@ BROADCAST, UNKNOWN = 65535, 65534
 TX, ENQUEUE, DELIVER, DROP = range(4)
 DELIVERED = FATES.index("delivered")
 DATA = FRAMES.index("data")
+BLOCK = 1 << 18  # rows: what is computed of them stays in the processor's cache
 COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
     "t_ns": pl.Int64,
     "station": pl.Categorical,
@@ -58,12 +64,13 @@ CAPTURED = 1  # flag: delivered although another frame was on the air at the rec
 class Frames:
     """`rows`: every row of the log, a column of numbers each (`event`, `frame`, `fate` are places in EVENTS, FRAMES, FATES or, of
     drops, DROPS; stations places in `stations`; `mode`, `aggregate`, `category` places in `words`). `sent`: the rows of frames on
-    the air, in order of their start. `words`: the texts of those columns of FURTHER that the log has, the last one None. `jams`:
-    start and end (ns) of each jammer's bursts."""
+    the air, in order of their start; `starts`: these (ns). `words`: the texts of those columns of FURTHER that the log has, the
+    last one None. `jams`: start and end (ns) of each jammer's bursts."""
 
     stations: tuple[str, ...]
     rows: dict[str, np.ndarray]
     sent: np.ndarray
+    starts: np.ndarray
     words: dict[str, list[str | None]]
     jams: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
@@ -74,9 +81,13 @@ class Frames:
 
     def last_data(self, station: int, until_ns: int) -> int | None:
         """The row of the last unicast data frame that a station began by an instant; None without one."""
-        rows = self.sent[: np.searchsorted(self.rows["t_ns"][self.sent], until_ns, side="right")]
-        own = np.flatnonzero((self.rows["station"][rows] == station) & (self.rows["frame"][rows] == DATA))
-        return int(rows[own[-1]]) if len(own) else None
+        end = int(np.searchsorted(self.starts, until_ns, side="right"))
+        for begin in range(end - BLOCK, -BLOCK, -BLOCK):
+            rows = self.sent[max(0, begin) : begin + BLOCK]
+            own = np.flatnonzero((self.rows["station"][rows] == station) & (self.rows["frame"][rows] == DATA))
+            if len(own):
+                return int(rows[own[-1]])
+        return None
 
     def rates(self, station: int) -> list[dict[str, object]]:
         """The unicast data frames of a station by receiver and rate, as of `manet rates`: an A-MPDU counts each MPDU."""
@@ -100,13 +111,29 @@ class Frames:
 
     def between(self, begin_ns: int, end_ns: int) -> np.ndarray:
         """The rows of frames on the air at any instant of the window, in order of their start."""
-        starts = self.rows["t_ns"][self.sent]
-        first = np.searchsorted(starts, begin_ns - self.longest_ns, side="left")
-        last = np.searchsorted(starts, end_ns, side="right")
+        first = np.searchsorted(self.starts, begin_ns - self.longest_ns, side="left")
+        last = np.searchsorted(self.starts, end_ns, side="right")
         rows = self.sent[first:last]
-        return rows[self.rows["t_ns"][rows] + self.rows["airtime_ns"][rows] >= begin_ns]
+        return rows[self.starts[first:last] + self.rows["airtime_ns"][rows] >= begin_ns]
 
-    @property
+    def senders(self, begin_ns: int, end_ns: int) -> set[int]:
+        """The stations that began a frame with begin <= t <= end."""
+        first = np.searchsorted(self.starts, begin_ns, side="left")
+        last = np.searchsorted(self.starts, end_ns, side="right")
+        return set(np.unique(self.rows["station"][self.sent[first:last]]).tolist())
+
+    @cached_property
+    def _dropped(self) -> tuple[np.ndarray, np.ndarray]:
+        """The times (ns) and the rows of drops, in order of time."""
+        rows, times = in_time(self.rows["t_ns"], chosen(self.rows["event"], DROP))
+        return times, rows
+
+    def _dropped_between(self, begin_ns: int, end_ns: int) -> np.ndarray:
+        """The rows of drops with begin <= t < end, in order of time."""
+        times, rows = self._dropped
+        return rows[slice(*np.searchsorted(times, [begin_ns, end_ns]))]
+
+    @cached_property
     def longest_ns(self) -> int:
         """The longest time of a frame on the air."""
         return int(self.rows["airtime_ns"].max(initial=0))
@@ -137,31 +164,31 @@ class Frames:
         flags = np.zeros(len(chosen), dtype=np.uint8)
         t, air, peer, fate = (self.rows[name][chosen] for name in ("t_ns", "airtime_ns", "peer", "fate"))
         lost = np.flatnonzero((fate == FATES.index("collision")) | (fate == FATES.index("hidden")))
-        good = fate == DELIVERED
-        for at in lost:  # few within a window
-            near = slice(*np.searchsorted(t, [t[at] - self.longest_ns, t[at] + air[at]]))
-            overlaps = good[near] & (peer[near] == peer[at]) & (t[near] + air[near] > t[at])
+        good, end = fate == DELIVERED, t + air
+        firsts, lasts = np.searchsorted(t, t[lost] - self.longest_ns), np.searchsorted(t, end[lost])
+        for at, first, last in zip(lost, firsts, lasts, strict=True):  # few within a window
+            near = slice(first, last)
+            overlaps = good[near] & (peer[near] == peer[at]) & (end[near] > t[at])
             flags[near] |= overlaps.astype(np.uint8)
         return flags
 
     def binned(self, begin_ns: int, end_ns: int, bins: int) -> dict[str, dict[str, list[int]]]:
         """Counts in `bins` equal parts of a window: `fates` of frames, also `retried` and `broadcast`, and `drops` by reason."""
-        t, event, fate = (self.rows[name] for name in ("t_ns", "event", "fate"))
-        here = np.flatnonzero((t >= begin_ns) & (t < end_ns) & ((event == TX) | (event == DROP)))
-        place = (t[here] - begin_ns) * bins // max(1, end_ns - begin_ns)
-        is_sent = event[here] == TX
+        first, last = np.searchsorted(self.starts, [begin_ns, end_ns])
+        sent, retried, broadcast = np.zeros((bins, len(FATES)), np.int64), np.zeros(bins, np.int64), np.zeros(bins, np.int64)
 
-        def table(mask: np.ndarray, names: Sequence[str]) -> np.ndarray:
-            index = place[mask] * len(names) + fate[here[mask]]
-            return np.bincount(index, minlength=bins * len(names)).reshape(bins, len(names))
+        def places(t: np.ndarray) -> np.ndarray:
+            return (t - begin_ns) * bins // max(1, end_ns - begin_ns)
 
-        def counted(mask: np.ndarray) -> list[int]:
-            return np.bincount(place[mask], minlength=bins).tolist()
-
-        sent, dropped = table(is_sent, FATES), table(~is_sent, DROPS)
+        for here in blocks(first, last):
+            rows, place = self.sent[here], places(self.starts[here])
+            sent += _table(place, self.rows["fate"][rows], sent.shape)
+            retried += np.bincount(place[self.rows["attempt"][rows] > 1], minlength=bins)
+            broadcast += np.bincount(place[self.rows["peer"][rows] == BROADCAST], minlength=bins)
+        drops = self._dropped_between(begin_ns, end_ns)
+        dropped = _table(places(self.rows["t_ns"][drops]), self.rows["fate"][drops], (bins, len(DROPS)))
         fates = {name: sent[:, code].tolist() for code, name in enumerate(FATES) if name}
-        fates["retried"] = counted(is_sent & (self.rows["attempt"][here] > 1))
-        fates["broadcast"] = counted(is_sent & (self.rows["peer"][here] == BROADCAST))
+        fates |= {"retried": retried.tolist(), "broadcast": broadcast.tolist()}
         return {
             "fates": fates,
             "drops": {name: dropped[:, code].tolist() for code, name in enumerate(DROPS) if dropped[:, code].any()},
@@ -169,25 +196,22 @@ class Frames:
 
     def counts(self) -> dict[str, dict[str, dict[str, int]]]:
         """For each station the numbers of frames by fate (`sent`), and of drops by reason (`drops`), of the whole log."""
-        station, event, fate = (self.rows[name] for name in ("station", "event", "fate"))
 
-        def counted(kind: int, names: Sequence[str]) -> dict[str, dict[str, int]]:
-            mask = event == kind
+        def counted(places: np.ndarray, names: Sequence[str]) -> dict[str, dict[str, int]]:
             table = np.zeros((len(self.stations), len(names)), dtype=np.int64)
-            np.add.at(table, (station[mask], fate[mask]), 1)
+            for here in blocks(0, len(places)):
+                rows = places[here]
+                table += _table(self.rows["station"][rows], self.rows["fate"][rows], table.shape)
             return {
                 name: {names[code]: int(number) for code, number in enumerate(table[at]) if number}
                 for at, name in enumerate(self.stations)
             }
 
-        return {"sent": counted(TX, FATES), "drops": counted(DROP, DROPS)}
+        return {"sent": counted(self.sent, FATES), "drops": counted(self._dropped[1], DROPS)}
 
-    def drops(self, begin_ns: int, end_ns: int, limit: int) -> list[int]:
+    def drops(self, begin_ns: int, end_ns: int, limit: int) -> np.ndarray:
         """The first rows of dropped packets with begin <= t < end, in order of time."""
-        t = self.rows["t_ns"]
-        rows = np.flatnonzero((self.rows["event"] == DROP) & (t >= begin_ns) & (t < end_ns))
-        chosen: list[int] = rows[np.argsort(t[rows], kind="stable")][:limit].tolist()
-        return chosen
+        return self._dropped_between(begin_ns, end_ns)[:limit]
 
     def of_packet(self, packet: int) -> np.ndarray:
         """The rows of a packet, in order of time."""
@@ -196,18 +220,27 @@ class Frames:
 
     def as_text(self, row: int) -> dict[str, object]:
         """A row with the words of the log; None for an empty field."""
-        value = {name: column[row].item() for name, column in self.rows.items()}
+        return self.as_texts([row])[0]
+
+    def as_texts(self, rows: Sequence[int] | np.ndarray) -> list[dict[str, object]]:
+        """As as_text(), of each row."""
+        columns = {"row": np.asarray(rows), **{name: column[rows] for name, column in self.rows.items()}}
+        values = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [self._as_text(dict(zip(columns, row, strict=True))) for row in values]
+
+    def _as_text(self, value: dict[str, Any]) -> dict[str, object]:
         names = DROPS if value["event"] == DROP else FATES
         power = value["power_dbm"]
         return {
-            "row": row, "t_ns": str(value["t_ns"]), "station": self.stations[value["station"]], "event": EVENTS[value["event"]],
-            "frame": FRAMES[value["frame"]], "peer": self.name_of(value["peer"]), "packet": value["packet"],
-            "attempt": value["attempt"] or None, "bytes": value["bytes"], "airtime_ns": value["airtime_ns"] or None,
+            "row": value["row"], "t_ns": str(value["t_ns"]), "station": self.stations[value["station"]],
+            "event": EVENTS[value["event"]], "frame": FRAMES[value["frame"]], "peer": self.name_of(value["peer"]),
+            "packet": value["packet"], "attempt": value["attempt"] or None, "bytes": value["bytes"],
+            "airtime_ns": value["airtime_ns"] or None,
             "backoff_slots": slots if (slots := value["backoff_slots"]) >= 0 else None, "fate": names[value["fate"]] or None,
             "receivers": value["receivers"] if value["peer"] == BROADCAST else None,
-            "power_dbm": None if np.isnan(power) else round(power, 1), "rate_bps": value["rate_bps"] or None,
+            "power_dbm": None if math.isnan(power) else round(power, 1), "rate_bps": value["rate_bps"] or None,
             **{name: words[value[name]] for name, words in self.words.items()},
-            **({"sinr_db": None if np.isnan(value["sinr_db"]) else round(value["sinr_db"], 1)} if "sinr_db" in value else {}),
+            **({"sinr_db": None if math.isnan(value["sinr_db"]) else round(value["sinr_db"], 1)} if "sinr_db" in value else {}),
         }  # fmt: skip
 
     def name_of(self, peer: int) -> str | None:
@@ -225,11 +258,13 @@ def read_frames(path: Path, stations: Sequence[str]) -> Frames:
         with plain_file(path) as file:
             head = file.readline().decode().rstrip("\r\n").split(",")
             file.seek(0)
-            columns = [*COLUMNS, *(name for name in FURTHER if name in head)]
-            table = pl.read_csv(file, columns=columns, schema_overrides=COLUMNS | FURTHER, comment_prefix="#")
+            if (columns := columns_of(file)) is not None and _has_known_words(columns):
+                return _of_columns(columns, stations)
+            names = [*COLUMNS, *(name for name in FURTHER if name in head)]
+            table = pl.read_csv(file, columns=names, schema_overrides=COLUMNS | FURTHER, comment_prefix="#")
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise RunFileError(f"{path}: not an air log (formats/air.md): {str(problem).splitlines()[0]}") from None
-    return _of_table(table, stations)
+    return _of_columns(_columns_of_table(table), stations)
 
 
 def no_frames() -> bytes:
@@ -244,58 +279,105 @@ def parse_rows(text: bytes, stations: Sequence[str], head: Sequence[str] = (*air
         io.BytesIO(f"{','.join(head)}\n".encode() + text), columns=columns, schema_overrides=COLUMNS | FURTHER,
         truncate_ragged_lines=True, comment_prefix="#",
     )  # fmt: skip
-    return _of_table(table, stations)
+    return _of_columns(_columns_of_table(table), stations)
 
 
-def _of_table(table: pl.DataFrame, stations: Sequence[str]) -> Frames:
-    bursts = table.filter(pl.col("event") == JAM).sort("t_ns")
-    jams = {
-        str(name): (own["t_ns"].to_numpy(), (own["t_ns"] + own["airtime_ns"].cast(pl.Int64)).to_numpy())
-        for (name,), own in bursts.group_by("station", maintain_order=True)
-    }
-    table = table.filter(pl.col("event") != JAM)
-    rows = {
-        "t_ns": table["t_ns"].to_numpy(),
-        "station": _places(table["station"], stations).astype(np.uint16),
-        "event": table["event"].to_physical().to_numpy().astype(np.uint8),
-        "frame": table["frame"].to_physical().to_numpy().astype(np.uint8),
-        "peer": _places(table["peer"], stations).astype(np.uint16),
-        "packet": table["packet"].to_numpy(),
-        "attempt": _whole(table["attempt"], np.uint16),
-        "bytes": _whole(table["bytes"], np.uint16),
-        "rate_bps": _whole(table["rate_bps"], np.uint32),
-        "airtime_ns": _whole(table["airtime_ns"], np.uint32),
-        "backoff_slots": table["backoff_slots"].fill_null(-1).to_numpy().astype(np.int32),
-        "fate": _codes(table["fate"], {name: code for names in (FATES, DROPS) for code, name in enumerate(names)}),
-        "receivers": _whole(table["receivers"], np.uint16),
-        "power_dbm": table["power_dbm"].fill_null(float("nan")).to_numpy(),
-    }
+def _has_known_words(columns: Mapping[str, Column]) -> bool:
+    """Whether events and kinds of frames are those of this version: of others the reader of any log says which."""
+    events, frames = columns["event"].texts or (), columns["frame"].texts or ()
+    return set(events) <= {*EVENTS, JAM} and set(frames) <= {*FRAMES, ""}
+
+
+def _columns_of_table(table: pl.DataFrame) -> dict[str, Column]:
+    """The columns of a table that polars has read."""
+    none = {"backoff_slots": -1, "power_dbm": float("nan"), "sinr_db": float("nan")}
+    kinds = {"attempt": np.uint16, "bytes": np.uint16, "receivers": np.uint16, "backoff_slots": np.int32}
+
+    def column(values: pl.Series) -> Column:
+        if not isinstance(values.dtype, pl.Categorical | pl.Enum):
+            numbers = values.fill_null(none.get(values.name, 0)).to_numpy()
+            return Column(numbers.astype(kinds.get(values.name, numbers.dtype), copy=False))
+        distinct = values.unique().drop_nulls()
+        physical = distinct.to_physical().to_numpy()
+        texts = [""] * (int(physical.max(initial=0)) + 2)  # the last one of an empty field
+        for place, text in zip(physical, distinct.cast(pl.String), strict=True):
+            texts[place] = text
+        return Column(values.to_physical().fill_null(len(texts) - 1).to_numpy(), texts)
+
+    return {name: column(table[name]) for name in table.columns}
+
+
+def _of_columns(columns: Mapping[str, Column], stations: Sequence[str]) -> Frames:
+    columns, jams = _without_jams(columns)
+    places = {name: at for at, name in enumerate(stations)}
+    fates = {name: code for names in (FATES, DROPS) for code, name in enumerate(names)}
+    known: dict[str, tuple[Mapping[str, int], int, type[np.unsignedinteger]]] = {  # codes, that of another text, type
+        "station": (places, UNKNOWN, np.uint16), "peer": ({**places, "*": BROADCAST}, UNKNOWN, np.uint16),
+        "event": ({name: code for code, name in enumerate(EVENTS)}, 0, np.uint8),
+        "frame": ({name: code for code, name in enumerate(FRAMES)}, 0, np.uint8), "fate": (fates, 0, np.uint8),
+    }  # fmt: skip
     words: dict[str, list[str | None]] = {}
     for name in ("mode", "aggregate", "category"):
-        if name in table.columns:
-            texts = table[name].unique().drop_nulls().cast(pl.String).sort().to_list()
-            rows[name] = _codes(table[name], {text: at for at, text in enumerate(texts)}, len(texts))
+        if name in columns:
+            texts = sorted({text for text in columns[name].texts or () if text})
+            known[name] = {text: code for code, text in enumerate(texts)}, len(texts), np.uint16
             words[name] = [*texts, None]
-    if "sinr_db" in table.columns:
-        rows["sinr_db"] = table["sinr_db"].fill_null(float("nan")).to_numpy()
-    sent = np.flatnonzero(rows["event"] == TX).astype(np.uint32)
-    sent = sent[np.argsort(rows["t_ns"][sent], kind="stable")]
-    return Frames(tuple(stations), rows, sent, words, jams)
+    rows = {
+        name: _recoded(columns[name], *known[name]) if name in known else columns[name].numbers
+        for name in (*COLUMNS, *FURTHER) if name in columns
+    }  # fmt: skip
+    sent, starts = in_time(rows["t_ns"], chosen(rows["event"], TX))
+    return Frames(tuple(stations), rows, sent, starts, words, jams)
 
 
-def _whole(column: pl.Series, kind: type[np.unsignedinteger]) -> np.ndarray:
-    return column.fill_null(0).to_numpy().astype(kind)
+def chosen(events: np.ndarray, event: int) -> np.ndarray:
+    """The rows of an event, in the order of the log."""
+    parts = [here.start + np.flatnonzero(events[here] == event) for here in blocks(0, len(events))]
+    return np.concatenate([np.zeros(0, np.uint32), *(part.astype(np.uint32) for part in parts)])
 
 
-def _places(column: pl.Series, stations: Sequence[str]) -> np.ndarray:
-    return _codes(column, {**{name: at for at, name in enumerate(stations)}, "*": BROADCAST}, UNKNOWN)
+def in_time(t_ns: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows in order of time, and their times."""
+    times = t_ns[rows]
+    if not (times[1:] < times[:-1]).any():  # as in the log, most often
+        return rows, times
+    order = np.argsort(times, kind="stable")
+    return rows[order], times[order]
 
 
-def _codes(column: pl.Series, codes: dict[str, int], otherwise: int = 0) -> np.ndarray:
-    """A number for each text of a categorical column; `otherwise` for another text, and for none."""
-    distinct = column.unique().drop_nulls()
-    physical = distinct.to_physical().to_numpy()
-    none = int(physical.max(initial=0)) + 1
-    table = np.full(none + 1, otherwise, dtype=np.uint16)
-    table[physical] = [codes.get(name, otherwise) for name in distinct.cast(pl.String)]
-    return table[column.to_physical().fill_null(none).to_numpy()]
+def _without_jams(
+    columns: Mapping[str, Column],
+) -> tuple[Mapping[str, Column], dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """The rows that are no bursts of jammers, and start and end of each jammer's bursts."""
+    events, names = columns["event"].texts or [], columns["station"].texts or []
+    if JAM not in events:
+        return columns, {}
+    is_burst = columns["event"].numbers == events.index(JAM)
+    begin_ns, station = (columns[name].numbers[is_burst] for name in ("t_ns", "station"))
+    end_ns, order = begin_ns + columns["airtime_ns"].numbers[is_burst], np.argsort(begin_ns, kind="stable")
+    jams = {}
+    for place in dict.fromkeys(station[order].tolist()):
+        own = order[station[order] == place]
+        jams[names[place]] = begin_ns[own], end_ns[own]
+    return {name: Column(column.numbers[~is_burst], column.texts) for name, column in columns.items()}, jams
+
+
+def _recoded(column: Column, codes: Mapping[str, int], otherwise: int, kind: type[np.unsignedinteger]) -> np.ndarray:
+    """The code of each row's text, `otherwise` of another one; in the column's own memory, if that is possible."""
+    table = np.array([codes.get(text, otherwise) for text in column.texts or [""]], dtype=kind)
+    own = column.numbers.dtype == kind and column.numbers.flags.writeable
+    found = column.numbers if own else np.empty(len(column.numbers), kind)
+    for here in blocks(0, len(found)):
+        found[here] = table[column.numbers[here]]
+    return found
+
+
+def blocks(first: int, last: int) -> Iterator[slice]:
+    """The places from `first` to before `last` in parts of BLOCK."""
+    return (slice(begin, min(begin + BLOCK, last)) for begin in range(first, last, BLOCK))
+
+
+def _table(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """How often each row and column of a table of this shape is met."""
+    index = row.astype(np.int64) * shape[1] + column
+    return np.bincount(index, minlength=shape[0] * shape[1])[: shape[0] * shape[1]].reshape(shape)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from testbed.view.frames import BROADCAST, DELIVER, DROP, ENQUEUE, TX, Frames
+from testbed.view.frames import BROADCAST, DELIVER, DROP, ENQUEUE, TX, Frames, blocks, chosen, in_time
 
 STALLED_NS = 1_000_000_000
+EVERY = 1024  # packets: the latest end of each so many is kept
 
 
 @dataclass(frozen=True)
@@ -26,43 +27,46 @@ class Lives:
 
     def __init__(self, frames: Frames) -> None:
         rows = frames.rows
-        entered = np.flatnonzero(rows["event"] == ENQUEUE)
+        order, self.begin_ns = in_time(rows["t_ns"], chosen(rows["event"], ENQUEUE))
         size = int(rows["packet"].max(initial=0)) + 1
-        last_ns = np.zeros(size, dtype=np.int64)
-        ends = rows["t_ns"] + np.where(rows["event"] == TX, rows["airtime_ns"], 0)
-        np.maximum.at(last_ns, rows["packet"], ends)
-        dropped = rows["packet"][rows["event"] == DROP]  # some as they came: never in the queue
-        order = entered[np.argsort(rows["t_ns"][entered], kind="stable")]
+        last_ns, is_dropped = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool)
+        for here in blocks(0, frames.count):
+            event, packet = rows["event"][here], rows["packet"][here]
+            ends = rows["t_ns"][here] + np.where(event == TX, rows["airtime_ns"][here], 0)
+            np.maximum.at(last_ns, packet, ends)
+            is_dropped[packet[event == DROP]] = True  # some as they came: never in the queue
+        self._frames = frames
         self.packet = rows["packet"][order]
         self.station, self.peer, self.bytes = (rows[name][order] for name in ("station", "peer", "bytes"))
-        self.begin_ns, last_ns = rows["t_ns"][order], last_ns[self.packet]
-        ended = (last_ns > self.begin_ns) | np.isin(self.packet, dropped)
+        last_ns = last_ns[self.packet]
+        ended = (last_ns > self.begin_ns) | is_dropped[self.packet]
         self.end_ns = np.where(ended, last_ns, np.iinfo(np.int64).max)  # the log ends with it in the queue
-        sent_by, sent_ns = rows["station"][frames.sent], rows["t_ns"][frames.sent]
-        self._sent_ns = [sent_ns[sent_by == number] for number in range(len(frames.stations))]
+        self._latest_ns = np.maximum.reduceat(self.end_ns, np.arange(0, len(order), EVERY)) if len(order) else self.end_ns
 
     def at(self, station: int, at_ns: int) -> list[tuple[int, int, int, int]]:
         """(packet, since when in ns, bytes, peer) of the station's packets at an instant, the oldest first."""
-        until = int(np.searchsorted(self.begin_ns, at_ns, side="right"))
-        here = np.flatnonzero((self.station[:until] == station) & (self.end_ns[:until] > at_ns))
+        held = self._held(at_ns)
+        here = held[self.station[held] == station]
         return [(int(self.packet[at]), int(self.begin_ns[at]), int(self.bytes[at]), int(self.peer[at])) for at in here[:200]]
 
     def queues(self, at_ns: int, names: tuple[str, ...]) -> dict[str, Queue]:
         """The queue of each station that has a packet at an instant."""
-        until = int(np.searchsorted(self.begin_ns, at_ns, side="right"))
-        here = np.flatnonzero(self.end_ns[:until] > at_ns)
+        here = self._held(at_ns)
         lengths = np.bincount(self.station[here], minlength=len(names))
         oldest = {int(self.station[at]): int(self.begin_ns[at]) for at in here[::-1]}
+        sending = self._frames.senders(at_ns - STALLED_NS, at_ns)
         return {
-            names[number]: Queue(int(lengths[number]), self._is_stalled(number, since_ns, at_ns))
+            names[number]: Queue(int(lengths[number]), since_ns <= at_ns - STALLED_NS and number not in sending)
             for number, since_ns in sorted(oldest.items())
         }
 
-    def _is_stalled(self, station: int, since_ns: int, at_ns: int) -> bool:
-        if since_ns > at_ns - STALLED_NS:
-            return False
-        sent = self._sent_ns[station]
-        return not np.searchsorted(sent, at_ns, side="right") - np.searchsorted(sent, at_ns - STALLED_NS)
+    def _held(self, at_ns: int) -> np.ndarray:
+        """The places of the packets that are at a station at an instant, in the order in which they came."""
+        until = int(np.searchsorted(self.begin_ns, at_ns, side="right"))
+        parts = np.flatnonzero(self._latest_ns[: -(-until // EVERY)] > at_ns)
+        places = (parts[:, None] * EVERY + np.arange(EVERY)).ravel()
+        places = places[: np.searchsorted(places, until)]
+        return places[self.end_ns[places] > at_ns]
 
 
 class Waiting:

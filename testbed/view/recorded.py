@@ -39,6 +39,7 @@ from traffic.programs.datagrams import HEADERS_BYTES
 MAX_ROWS_OF_A_PACKET = 2000
 MAX_DROPS = 1000
 MAX_BINS = 4000
+STRIP_BINS = 300  # of the strip of the whole run (page/overview.js)
 MAX_POINTS = 5000
 MAX_RATES = 100  # of a throughput
 MIN_RATE_NS = 200_000_000  # the time over which a rate is taken; one ACK in 0.1 ms would look like 100 Mbit/s
@@ -74,6 +75,8 @@ class RecordedRun:
         self._frames = Once(lambda: read_frames(self.run.path / "air.csv", self.stations))
         self._lives = Once(lambda: Lives(self.frames))
         self._counted = Once(lambda: self.frames.counts())
+        self._rates: dict[str, list[dict[str, object]]] = {}  # by station, of those that were asked about
+        self._strip = Once(lambda: self.frames.binned(0, self.end_ns, STRIP_BINS))
         self._nav = Once(lambda: read_nav(self.run.path, self.stations))
         self._stories: dict[str, Story | RecordError] = {}
         self._reading_story = threading.Lock()  # one at a time: each holds the packets of two captures
@@ -92,6 +95,13 @@ class RecordedRun:
     def frames(self) -> Frames:
         """The air log, read once."""
         return self._frames()
+
+    def read_ahead(self) -> None:
+        """Make what a page asks for first, or needs for any time: the air log, the strip and the counts of the whole run, the
+        packets at the stations."""
+        self._strip()
+        self._counted()
+        self._lives()
 
     @cached_property
     def end_ns(self) -> int:
@@ -166,7 +176,9 @@ class RecordedRun:
         """`/api/overview`: counts of frames by fate and of drops by reason in equal parts of a window."""
         _check_window(begin_ns, end_ns)
         bins = max(1, min(bins, MAX_BINS))
-        return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, **self.frames.binned(begin_ns, end_ns, bins)}
+        is_strip = (begin_ns, end_ns, bins) == (0, self.end_ns, STRIP_BINS)
+        counts = self._strip() if is_strip else self.frames.binned(begin_ns, end_ns, bins)
+        return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, **counts}
 
     def counts(self) -> dict[str, Any]:
         """`/api/counts`: counts of frames and drops in the whole run, by station."""
@@ -189,7 +201,7 @@ class RecordedRun:
         begin_ns = int(frames.rows["t_ns"][row])
         end_ns = begin_ns + int(frames.rows["airtime_ns"][row])
         near = [int(at) for at in frames.between(begin_ns, end_ns) if at != row][:NEAR_ROWS]
-        answer |= {"end_ns": str(end_ns), "overlaps": [frames.as_text(at) for at in near]}
+        answer |= {"end_ns": str(end_ns), "overlaps": frames.as_texts(near)}
         if frames.rows["event"][row] == TX:
             number = int(np.count_nonzero(frames.rows["event"][: row + 1] == TX))
             answer["pcap"] = packet_of(self.run.path / "air.pcapng", number)
@@ -198,7 +210,7 @@ class RecordedRun:
     def drops(self, begin_ns: int, end_ns: int, limit: int) -> dict[str, Any]:
         """`/api/drops`: the first dropped packets of a window, as rows of the air log."""
         _check_window(begin_ns, end_ns)
-        return {"drops": [self.frames.as_text(row) for row in self.frames.drops(begin_ns, end_ns, max(1, min(limit, MAX_DROPS)))]}
+        return {"drops": self.frames.as_texts(self.frames.drops(begin_ns, end_ns, max(1, min(limit, MAX_DROPS))))}
 
     def packet(self, number: int) -> dict[str, Any]:
         """`/api/packet/N`: every row of a packet, in order of time; and its segment, if a flow's story has it."""
@@ -207,7 +219,7 @@ class RecordedRun:
             raise UsageError(f"packet {number}: is not in the air log")
         return {
             "packet": number,
-            "rows": [self.frames.as_text(int(row)) for row in rows[:MAX_ROWS_OF_A_PACKET]],
+            "rows": self.frames.as_texts(rows[:MAX_ROWS_OF_A_PACKET]),
             "segment": self._segment_of(number),
         }
 
@@ -229,6 +241,8 @@ class RecordedRun:
             raise UsageError(f"station {name!r}: is not in this run; there are {', '.join(self.stations)}")
         frames, number = self.frames, self.stations.index(name)
         waiting = self._lives().at(number, at_ns)
+        if name not in self._rates:
+            self._rates[name] = frames.rates(number)
         begun = frames.between(at_ns, at_ns)
         sending = [int(row) for row in begun if frames.rows["station"][row] == number]
         return {
@@ -241,7 +255,7 @@ class RecordedRun:
             "sending": frames.as_text(sending[0]) if sending else None,
             "counts": {kind: table[name] for kind, table in self._counted().items()},
             "data": None if (last := frames.last_data(number, at_ns)) is None else frames.as_text(last),
-            "rates": frames.rates(number),
+            "rates": self._rates[name],
         }
 
     def queues(self, at_ns: int) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Site:
         return self.actions is not None
 
     def read_ahead(self) -> None:
-        """Begin to read the air log of a recorded run, while the browser opens the page."""
+        """Begin to read the air log of a recorded run, and to compute what a page needs first, while the browser opens it."""
         if len(self.runs) > 1:
             return
         viewed = self.viewed(None)
@@ -98,7 +98,7 @@ class Site:
 
 def _read(run: RecordedRun) -> None:
     with suppress(RecordError):  # the page's own question says so
-        _ = run.frames
+        run.read_ahead()
 
 
 def app_of(runs: Runs, listener: Listener) -> ASGIApp:

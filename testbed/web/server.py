@@ -1,8 +1,11 @@
 """The server: a socket on loopback, a token, and uvicorn on them until SIGINT or SIGTERM."""
 
+import asyncio
 import ipaddress
+import logging
 import secrets
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 MAX_CONNECTIONS = 64  # a page has one WebSocket and at most six requests at once
 MAX_MESSAGE_BYTES = 1 << 16
 END_WITHIN_S = 5
+THREADS_WITHIN_S = 1  # of what is computed for clients that are cut off
 NICE = 10  # of the answers: a run comes first
 
 
@@ -75,11 +79,12 @@ def serve(
     listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: None, ending: Callable[[], None] = lambda: None
 ) -> None:
     """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered, `ending` in a thread at the signal, before the
-    answers that are under way have ended. Further signals have no effect."""
+    answers that are under way have ended. Further signals have no effect. Clients that have not taken their answers within
+    END_WITHIN_S are cut off, and counted in one line of standard error."""
     config = uvicorn.Config(
         app, http=PromptConnection, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS,
-        timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S, ws=PatientWebSocket, ws_max_size=MAX_MESSAGE_BYTES,
-        ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on", use_colors=False,
+        timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S + THREADS_WITHIN_S, ws=PatientWebSocket,
+        ws_max_size=MAX_MESSAGE_BYTES, ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on", use_colors=False,
     )  # fmt: skip
     server = _Server(config, ready, ending)
     try:
@@ -117,6 +122,25 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let answers end, then cut off. uvicorn would cancel them: it takes that for an error of the application, prints a
+        traceback, and waits without end to send the status 500 to a client that takes nothing."""
+        cutting = asyncio.get_running_loop().call_later(END_WITHIN_S, self._cut_off)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            cutting.cancel()
+
+    def _cut_off(self) -> None:
+        """Close the connections at once: what waits to send goes on, into nothing, and ends."""
+        connections = list(self.server_state.connections)
+        count = max(len(connections), len(self.server_state.tasks))
+        for connection in connections:
+            connection.transport.abort()
+        # from now on an error is the end of what is cancelled in a thread
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        print(f"manet: requests unfinished after {END_WITHIN_S} s, which are ended now: {count}", file=sys.stderr, flush=True)
 
 
 def _public(text: str | None) -> PublicUrl | None:

@@ -1,5 +1,6 @@
 //! The daemon around the library `manet-medium`: all files, sockets and network interfaces, and all `unsafe`.
 //!
+//! - [`columns`]: the rows of an air log as columns of numbers;
 //! - [`setup`]: reads `medium.json` and the files that it names; [`run`]: executes a run; [`replay`]: replays the inputs of a run;
 //! - [`world`]: air and wires as one machine; [`outlet`]: its outputs to the hosts and their answers;
 //! - [`hwsim`], [`wiphy`], [`ethtool`]: the kernel's own radios, in place of TAPs;
@@ -14,6 +15,7 @@
 
 pub mod capture;
 pub mod captured_frame;
+pub mod columns;
 pub mod commands;
 pub mod control;
 pub mod error;

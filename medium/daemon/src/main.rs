@@ -1,5 +1,5 @@
 //! The program `manet-medium`. `run`: real time over TAPs or radios of hwsim; `sim`: virtual time;
-//! `replay`: the inputs of a run again; `check`: a configuration; `schema`: its JSON Schema; `reach`: ranges of a radio.
+//! `replay`: the inputs of a run again; `columns`: an air log as columns of numbers; `check`: a configuration; `schema`: its JSON Schema; `reach`: ranges of a radio.
 //!
 //! Exit status: 0 success, 1 an error at run time, 2 a mistake in the configuration. Every error is one line on standard error.
 
@@ -12,11 +12,13 @@ use manet_medium::phy::{reach, Radio};
 use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_medium::{rate_tables, sim, AirRow};
 use manet_medium_daemon::captured_frame::Names;
+use manet_medium_daemon::columns::write_columns;
 use manet_medium_daemon::incomplete::Incomplete;
 use manet_medium_daemon::recorder::Files;
 use manet_medium_daemon::run::Options;
 use manet_medium_daemon::setup::{Setup, SetupError};
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -48,6 +50,13 @@ enum Verb {
         /// Also write each change of a station's NAV (formats/air.md)
         #[arg(long, value_name = "FILE")]
         nav: Option<PathBuf>,
+    },
+    /// Write the rows of an air log as columns of numbers; print one JSON object that describes them (formats/air.md)
+    Columns {
+        /// The air log
+        air_log: PathBuf,
+        /// The file to write, which may have holes
+        out: PathBuf,
     },
     /// Check a configuration; print nothing, or the mistake
     Check {
@@ -138,6 +147,7 @@ fn main() -> ExitCode {
         Verb::Run(arguments) => run(arguments),
         Verb::Sim { file } => simulate(&file),
         Verb::Replay { file, log, air_log, nav } => replay(&file, &log, &air_log, nav.as_deref()),
+        Verb::Columns { air_log, out } => columns(&air_log, &out),
         Verb::Check { file } => Setup::read(&file).map(drop).map_err(Failure::from),
         Verb::Schema { of } => {
             println!("{}", schema_of(of));
@@ -195,6 +205,15 @@ fn replay(file: &Path, log: &Path, air_log: &Path, nav: Option<&Path>) -> Result
     let setup = Setup::read(file)?;
     let files = Files::create(Some(air_log), None, Names::of(&setup.loaded)).map_err(Failure::of_run)?;
     manet_medium_daemon::replay::replay(setup, log, files, nav).map_err(Failure::of_run)
+}
+
+fn columns(air_log: &Path, out: &Path) -> Result<(), Failure> {
+    let failed = |path: &Path, e: &dyn fmt::Display| Failure::of_run(format!("{}: {e}", path.display()));
+    let log = File::open(air_log).map_err(|e| failed(air_log, &e))?;
+    let file = File::create(out).map_err(|e| failed(out, &e))?;
+    let columns = write_columns(log, &file).map_err(|e| failed(air_log, &e))?;
+    println!("{}", serde_json::json!(columns));
+    Ok(())
 }
 
 fn simulate(file: &Path) -> Result<(), Failure> {

@@ -13,6 +13,7 @@ import pytest
 
 from testbed.serve.tests.serving import DEADLINE_S, LONG, SHORT, Answer, Served, serving
 from testbed.tests.running import needs_runs
+from testbed.view.tests.serving import UNFINISHED, unfinished_request
 
 CONNECTIONS = 1000
 PATHS = [
@@ -69,6 +70,12 @@ def test_no_token_no_answer(server: Served) -> None:
             refused(server.send("GET", path, headers=headers), 401, "no valid token")
     refused(server.send("POST", "/api/runs", b"{}", {"Authorization": "", "Content-Type": "application/json"}), 401, "token")
     refused(server.send("DELETE", "/api/runs/1", headers={"Authorization": ""}), 401, "token")
+
+
+@pytest.mark.slow
+def test_ctrl_c_with_a_request_that_nobody_takes_says_one_line(tmp_path: Path):
+    with ExitStack() as after, serving(tmp_path, held=True, complaint=UNFINISHED) as served:
+        after.enter_context(unfinished_request(f"http://127.0.0.1:{served.port}", served.process, "/api/openapi.json"))
 
 
 def test_only_the_description_needs_no_token(server: Served) -> None:

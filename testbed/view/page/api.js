@@ -92,7 +92,12 @@ export function decode(buffer, total = null) {
     columns[name] = new Kind(buffer, offset, count);
     offset += Math.ceil((count * Kind.BYTES_PER_ELEMENT) / 8) * 8;
   }
-  columns.t = Float64Array.from(columns.t, Number);
-  columns.end = columns.t.map((t, at) => t + columns.air[at]);
+  const halves = new Int32Array(buffer, columns.t.byteOffset, 2 * count); // a BigInt for each number takes four times as long
+  columns.t = new Float64Array(count);
+  columns.end = new Float64Array(count);
+  for (let at = 0; at < count; at += 1) {
+    columns.t[at] = halves[2 * at + 1] * 2 ** 32 + (halves[2 * at] >>> 0);
+    columns.end[at] = columns.t[at] + columns.air[at];
+  }
   return columns;
 }

@@ -12,7 +12,10 @@ import pytest
 
 from record.errors import RunFileError
 from testbed.programs import BUILT, ROOT
+from testbed.view.app import PAGE
+from testbed.view.columns import columns_of
 from testbed.view.frames import DROPS, FATES, LAYOUT, NO_BACKOFF, TX, Frames, parse_rows, read_frames
+from testbed.view.recorded import STRIP_BINS
 
 STATIONS = tuple(f"sta{number}" for number in range(1, 6))
 
@@ -88,6 +91,10 @@ def test_the_packed_columns_are_the_rows_of_the_file(frames, rows):
         assert (row["power_dbm"] == "" and np.isnan(power)) or abs(float(row["power_dbm"]) - power) < 0.05
 
 
+def test_the_strip_that_is_kept_is_the_one_of_the_page():
+    assert f"BINS = {STRIP_BINS}," in (PAGE / "overview.js").read_text()
+
+
 def test_a_thinned_window_says_how_many_there_are(frames):
     found, total = frames.thinned(0, 10**12, 10)
     assert len(found) <= 10 < total == len(frames.sent)
@@ -99,6 +106,47 @@ def test_rows_that_a_log_gains_are_read_without_its_head(log, frames):
     tail = parse_rows(b"".join(lines[101:]), STATIONS)
     assert tail.count == frames.count - 100
     assert (tail.rows["t_ns"] == frames.rows["t_ns"][100:]).all() and (tail.rows["event"] == TX).sum() > 0
+
+
+def assert_same(one: Frames, other: Frames) -> None:
+    assert (one.stations, one.words, one.rows.keys()) == (other.stations, other.words, other.rows.keys())
+    for name, column in one.rows.items():
+        assert column.dtype == other.rows[name].dtype
+        assert np.array_equal(column, other.rows[name], equal_nan=column.dtype.kind == "f"), name
+    assert np.array_equal(one.sent, other.sent) and np.array_equal(one.starts, other.starts)
+    assert {name: [times.tolist() for times in of] for name, of in one.jams.items()} == {
+        name: [times.tolist() for times in of] for name, of in other.jams.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("radio", "overrides"),
+    [("ns2-dsss-2m", {}), ("dot11n-ht20", {}), ("dot11n-ht20", {"access": "edca"}), ("dot11ax-he20", {"reception": "sinr"})],
+)
+def test_the_program_and_the_reader_of_any_log_give_the_same_columns(radio, overrides, tmp_path):
+    config = json.loads((ROOT / "formats/examples/sim.json").read_text())
+    config |= {"radio": str(ROOT / f"medium/radios/{radio}.toml"), "radio_overrides": overrides}
+    config["jammers"] = [
+        {"name": "jam1", "position": [70, 0, 0], "kind": "periodic", "tx_power_w": 0.01, "on_s": 1e-3, "off_s": 8e-3}
+    ]
+    (tmp_path / "medium.json").write_text(json.dumps(config))
+    subprocess.run([BUILT.medium, "sim", tmp_path / "medium.json"], check=True, capture_output=True)
+    log = tmp_path / "air.csv"
+    with log.open("rb") as file:
+        assert columns_of(file) is not None
+    head, *lines = log.read_bytes().splitlines(keepends=True)
+    found = read_frames(log, STATIONS)
+    assert_same(found, parse_rows(b"".join(lines), STATIONS, head.decode().strip().split(",")))
+    assert found.count > 100 and "jam1" in found.jams
+
+
+@pytest.mark.parametrize("end", ["# closed: the disk is full\n", "5,sta1,tx", "5,sta1,enqueue,data,sta2,1,,552,,,,,"])
+def test_a_log_that_was_closed_or_torn_has_its_whole_rows(end, log, frames, tmp_path):
+    (tmp_path / "air.csv").write_text(log.read_text() + end)
+    again = read_frames(tmp_path / "air.csv", STATIONS)
+    assert again.count == frames.count + (not end.startswith("#"))
+    for name, column in frames.rows.items():
+        assert np.array_equal(column, again.rows[name][: frames.count], equal_nan=column.dtype.kind == "f")
 
 
 def test_a_row_as_text_has_the_words_of_the_file(frames, rows):
