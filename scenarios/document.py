@@ -31,7 +31,8 @@ class RefusedKey(UsageError):
 @dataclass(frozen=True)
 class Document:
     """The tables of a file (and of its bases), or of a script, which has no lines. `texts`: of each of these files, its text.
-    `foreign`: keys at the top of the scenario that a request from elsewhere gave (scenarios/confined.py)."""
+    `foreign`: keys at the top of the scenario that a request from elsewhere gave (scenarios/confined.py). `within`: the folder
+    outside of which no file that a key names is opened; None: any file is."""
 
     path: Path
     name: str
@@ -39,6 +40,7 @@ class Document:
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
     texts: Mapping[Path, str] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
+    within: Path | None = None
 
     @property
     def is_experiment(self) -> bool:
@@ -49,6 +51,13 @@ class Document:
         """The place of `path`, or of the nearest enclosing key that has one, at last of the file; None without any."""
         paths = (path[:length] for length in range(len(path), -1, -1))
         return next((self.places[each] for each in paths if each in self.places), None)
+
+    def holds(self, file: Path) -> bool:
+        """Whether a file that a key names may be opened: links on the way are followed before the answer."""
+        try:
+            return self.within is None or file.resolve().is_relative_to(self.within)
+        except (OSError, RuntimeError, ValueError):  # too long, a circle of links, with a NUL in it
+            return False
 
     def refusal(self, path: KeyPath, text: str) -> UsageError:
         """The error for a key; `path` is the whole key path in the file, including a table `scenario`."""
