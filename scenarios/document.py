@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keys.errors import UsageError, shortened
+from keys.errors import UsageError, printable, shortened
 from keys.toml_lines import Path as KeyPath
 
 EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment
@@ -64,7 +64,7 @@ class Document:
         key = shortened(dotted(path[1:] if path[:1] == ("scenario",) else path))
         place = self.place(path)
         begin = f"{place.name}: line {place.line}: " if place else f"{self.name}: "
-        return RefusedKey(begin + (f'key "{key}": ' if key else "") + text, path, place.line if place else None)
+        return RefusedKey(begin + (f'key "{key}": ' if key else "") + printable(text), path, place.line if place else None)
 
 
 def dotted(path: KeyPath) -> str:

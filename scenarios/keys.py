@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from keys.errors import MAX_VALUE_LENGTH, UsageError, did_you_mean, shortened
+from keys.errors import MAX_VALUE_LENGTH, UsageError, did_you_mean, printable, shortened
 from keys.toml_lines import Path as KeyPath
 from scenarios.document import EXPERIMENT_KEYS, Document, dotted
 from scenarios.overrides import SHORT_FOR, Change
@@ -72,7 +72,7 @@ class Keys:
     def refusal(self, path: KeyPath, text: str) -> UsageError:
         """The error for a key; `path` is its path in the scenario."""
         if path and str(path[0]) in {key.split(".")[0] for key in self.after_set}:
-            return UsageError(f'--set: key "{shortened(dotted(path))}": {text}')
+            return UsageError(f'--set: key "{shortened(dotted(path))}": {printable(text)}')
         return self.document.refusal(self._in_document(path), text)
 
     def refusal_of_name(self, path: KeyPath, text: str) -> UsageError:

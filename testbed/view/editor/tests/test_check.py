@@ -77,3 +77,43 @@ def test_files_of_the_folder_are_opened(space):
     (space / "own.toml").write_text("hops = 1\n")
     problem, _answer = checked(space, 'base = "own.toml"\nmobility = "here/../walk.csv"')
     assert problem is None or "outside of" not in problem["text"]
+
+
+ESCAPES = json.dumps("\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r")  # a title, a cleared screen, red, right to left; in TOML the same
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"tcp = {ESCAPES}", f"{ESCAPES} = 1", f"mobility = {ESCAPES}", f"mobility = {{ file = {ESCAPES} }}", f"routing = {ESCAPES}",
+        f"routing = {{ protocol = {ESCAPES} }}", f"routing = {{ protocol = 'aodv', {ESCAPES} = 1 }}", f"radio = {ESCAPES}",
+        f"propagation = {{ model = 'trace', file = {ESCAPES} }}", f"propagation = {{ model = {ESCAPES} }}",
+        f"radio_overrides = {{ {ESCAPES} = 1 }}", f"stations = [{{ name = 'sta1', rootfs = {ESCAPES} }}]",
+        f"stations = [{{ name = {ESCAPES}, image = 'x' }}]", f"events = [{{ at = 1, power = {ESCAPES}, on = false }}]",
+        f"events = [{{ at = 1, station = 'sta1', command = [{ESCAPES}] }}]", f"wires = [{{ station = 'sta1', host = {ESCAPES} }}]",
+        f"walls = [{{ from = [0, 0], to = [1, 1], {ESCAPES} = 6 }}]", f"traffic = {ESCAPES}", f"duration = {ESCAPES}",
+        f"flows = [{{ from = {ESCAPES}, to = 'sta1' }}]", f"flows = [{{ from = 'sta1', to = 'sta2', traffic = {ESCAPES} }}]",
+        f"flows = [{{ from = 'sta1', to = 'sta2', tcp = {ESCAPES} }}]",
+        f"flows = [{{ from = 'sta1', to = 'sta2', traffic = 'vbr', interval = 1, sizes = {ESCAPES} }}]",
+        f"flows = [{{ from = 'sta1', to = 'sta2', traffic = 'command', command = [{ESCAPES}] }}]",
+    ],
+)  # fmt: skip
+def test_no_escape_sequence_is_in_what_the_check_says(space, text):
+    problem, _answer = checked(space, f"hops = 1\n{text}")
+    assert problem is not None and problem["text"].isprintable()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"base = {ESCAPES}", f"topology = {{ file = {ESCAPES} }}", f"topology = {ESCAPES}", "#\x1b[2J", "hops = '\x1b'",
+        f"topology = 'positions'\npositions = [[0, 0], {{ name = {ESCAPES}, at = [9, 9] }}]",
+        f"question = '?'\n[scenario]\nhops = 1\n[axes]\ntcp = [{ESCAPES}]",
+        f"question = '?'\n[scenario]\nhops = 1\n[axes]\n{ESCAPES} = [1]",
+        f"question = '?'\n[scenario]\nhops = 1\n[[variants]]\nname = {ESCAPES}",
+        f"question = '?'\nfigure = {ESCAPES}\nplot = {ESCAPES}\n[scenario]\nhops = 1\n[axes]\nhops = [1]",
+    ],
+)  # fmt: skip
+def test_no_escape_sequence_is_in_what_is_said_of_a_whole_file(space, text):
+    problem, _answer = checked(space, text)
+    assert problem is not None and problem["text"].isprintable()
