@@ -167,3 +167,15 @@ def test_values_that_json_does_not_know_are_shown_as_text(tmp_path, value):
     state = Session(Workspace(tmp_path), "x.toml").state()
     assert isinstance(state["values"]["window"], str) and state["error"] is None
     json.dumps(state, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a." * 5000 + "b = 1", "a = " + "9" * 5000, "a = 0x" + "f" * 9000, "a = " + "[" * 3000, "a = " + "[" * 900 + "]" * 900],
+)
+def test_a_text_that_no_scenario_has_is_shown_with_its_error_and_can_be_undone(tmp_path, text):
+    session = Session(Workspace(tmp_path), "x.toml")
+    state = session.apply({"op": "text", "text": text, "joins": False}, 1)
+    assert state["text"] == text and state["error"] and session.check()["problem"]
+    assert Session(Workspace(tmp_path), "x.toml").state()["draft"] == text
+    assert session.apply({"op": "undo"}, state["version"])["text"] == NEW
