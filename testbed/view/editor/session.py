@@ -36,7 +36,7 @@ class Session:
         self._checker = Checker(workspace)
         self._saved = workspace.read(self.name)
         self._drawing = Drawing(NEW if self._saved is None else self._saved)
-        self._draft = workspace.read(workspace.draft_of(self.name))  # as this session has read or written it; None: there is none
+        self._draft = workspace.read(workspace.draft_of(self.name))  # as read or written here last; None: there is none
         self._found_draft = self._draft if self._draft != self._saved else None
         self._version = 1
         self._draft_error: str | None = None
@@ -73,7 +73,7 @@ class Session:
             }  # fmt: skip
 
     def since(self, version: int) -> dict[str, Any]:
-        """The state if it has changed since `version`, else the version alone. A draft that could not be written is tried again."""
+        """The state if it has changed since `version`, else the version alone. A draft that was not written is tried again."""
         with self._lock:
             if self._draft_error is not None:
                 self._keep_draft()

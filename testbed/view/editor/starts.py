@@ -190,4 +190,6 @@ class Starts:
         if self._plan is not None:
             return self._plan
         file = self._file()
-        return SeedsPlan(load(file, within=self._within), [str(file)], self._results / file.stem, self.control, _starter=self._starter)
+        return SeedsPlan(
+            load(file, within=self._within), [str(file)], self._results / file.stem, self.control, _starter=self._starter
+        )

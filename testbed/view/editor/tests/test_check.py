@@ -85,12 +85,13 @@ ESCAPES = json.dumps("\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r")  # a title, a cle
 @pytest.mark.parametrize(
     "text",
     [
-        f"tcp = {ESCAPES}", f"{ESCAPES} = 1", f"mobility = {ESCAPES}", f"mobility = {{ file = {ESCAPES} }}", f"routing = {ESCAPES}",
-        f"routing = {{ protocol = {ESCAPES} }}", f"routing = {{ protocol = 'aodv', {ESCAPES} = 1 }}", f"radio = {ESCAPES}",
-        f"propagation = {{ model = 'trace', file = {ESCAPES} }}", f"propagation = {{ model = {ESCAPES} }}",
+        f"tcp = {ESCAPES}", f"{ESCAPES} = 1", f"mobility = {ESCAPES}", f"mobility = {{ file = {ESCAPES} }}",
+        f"routing = {ESCAPES}", f"routing = {{ protocol = {ESCAPES} }}", f"routing = {{ protocol = 'aodv', {ESCAPES} = 1 }}",
+        f"radio = {ESCAPES}", f"propagation = {{ model = 'trace', file = {ESCAPES} }}", f"propagation = {{ model = {ESCAPES} }}",
         f"radio_overrides = {{ {ESCAPES} = 1 }}", f"stations = [{{ name = 'sta1', rootfs = {ESCAPES} }}]",
         f"stations = [{{ name = {ESCAPES}, image = 'x' }}]", f"events = [{{ at = 1, power = {ESCAPES}, on = false }}]",
-        f"events = [{{ at = 1, station = 'sta1', command = [{ESCAPES}] }}]", f"wires = [{{ station = 'sta1', host = {ESCAPES} }}]",
+        f"events = [{{ at = 1, station = 'sta1', command = [{ESCAPES}] }}]",
+        f"wires = [{{ station = 'sta1', host = {ESCAPES} }}]",
         f"walls = [{{ from = [0, 0], to = [1, 1], {ESCAPES} = 6 }}]", f"traffic = {ESCAPES}", f"duration = {ESCAPES}",
         f"flows = [{{ from = {ESCAPES}, to = 'sta1' }}]", f"flows = [{{ from = 'sta1', to = 'sta2', traffic = {ESCAPES} }}]",
         f"flows = [{{ from = 'sta1', to = 'sta2', tcp = {ESCAPES} }}]",

@@ -460,11 +460,16 @@ def test_markup_in_names_is_text(browser, tmp_path):  # noqa: F811
     evil = "<img src=x onerror=document.title='owned'>"
     (tmp_path / "a.toml").write_text(
         f'topology = "positions"\npositions = [[0, 0], {{ name = "{evil}", at = [9, 9] }}]\ntcp = "{evil}"\n'
+        f'flows = [{{ from = "{evil}", to = "{evil}", traffic = "{evil}", "{evil}" = 1 }}]\nrouting = "{evil}"\n'
+        f'wires = [{{ station = "{evil}", host = "{evil}" }}]\nevents = [{{ at = "{evil}", power = "{evil}" }}]\n'
     )
+    (tmp_path / ".a.toml.draft").write_text(f'tcp = "{evil}"\n')
     with editor(tmp_path, "--edit", "a.toml") as running, shown(browser, running) as page:
+        page.click("#no")  # of the draft
         for summary in page.locator("#forms > details > summary").all():
             summary.click()
         page.wait_for_selector("#verdict-line.bad")
+        page.wait_for_selector("#line button")
         assert page.locator("img").count() == 0 and "owned" not in page.title()
 
 
