@@ -13,6 +13,7 @@ from testbed.tests.running import needs_runs, wait_until
 from testbed.view.editor.tests.test_editor import Edited, editor
 from testbed.view.editor.tests.test_editor_page import EIGHT, save
 from testbed.view.tests.firefox import FIREFOX, Firefox
+from testbed.view.tests.test_firefox import accessible
 
 pytestmark = [
     pytest.mark.root, pytest.mark.slow, pytest.mark.pages, needs_runs,
@@ -76,8 +77,8 @@ def test_the_pointer_draws_stations_and_a_flow_and_moves_one(edited, tmp_path):
         for place in ((100, 100), (500, 100)):
             click(page, place)
         assert values_of(page)["flows"] == [{"from": "sta1", "to": "sta3"}]
-        places = [value for place in values_of(page)["positions"] for value in place]
-        assert places == pytest.approx([100, 100, 300, 100, 500, 100], abs=2)
+        drawn = values_of(page)["positions"]
+        assert [value for place in drawn for value in place] == pytest.approx([100, 100, 300, 100, 500, 100], abs=2)
         page.click_on("[data-tool=select]")
         x, y = place_of(page, (300, 100))
         page.drag((x, y), (x + 20, y - 30))
@@ -85,7 +86,7 @@ def test_the_pointer_draws_stations_and_a_flow_and_moves_one(edited, tmp_path):
         moved = values_of(page)["positions"][1]
         assert moved[0] > 300 and moved[1] > 100
         page.press("Control+z")
-        until(page, "!window.manetEditor.busy()")
+        wait_until(lambda: values_of(page)["positions"] == drawn, "the drag is undone")
 
 
 def test_the_keyboard_alone_draws_a_scenario(edited, tmp_path):
@@ -127,3 +128,14 @@ def test_the_keyboard_alone_draws_a_scenario(edited, tmp_path):
         page.press("Enter")
         until(page, "document.querySelector('#saved').textContent === 'saved'")
     assert (tmp_path / "space" / "walk.toml").exists()
+
+
+def test_axe_finds_no_violation_and_nothing_is_wider_than_the_screen(edited, tmp_path):
+    with shown(tmp_path, edited) as page:
+        edited.version = page.evaluate("window.manetEditor.state.version")
+        edited.change(op="text", text=EIGHT, joins=False)
+        until(page, "window.manetEditor.map.places().size === 8")
+        quiet(page)
+        page.evaluate("document.querySelectorAll('#forms > details').forEach((one) => (one.open = true))")
+        until(page, "[...document.querySelectorAll('#forms > details')].every((one) => one.querySelector('.field'))")
+        accessible(page)

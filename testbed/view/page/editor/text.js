@@ -39,7 +39,7 @@ export function setUp(host, onRest) {
     extensions: [
       lineNumbers(), drawSelection(), highlightActiveLine(), lintGutter(), StreamLanguage.define(toml), syntaxHighlighting(colours), look,
       keymap.of(defaultKeymap.filter((one) => !/Mod-z|Mod-y|Mod-s/.test(one.key ?? ""))), EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ "aria-label": "The scenario as TOML. Escape, then Tab, leaves it." }),
+      EditorView.contentAttributes.of({ "aria-label": "The scenario as TOML. Escape, then Tab, leaves it.", tabindex: "0" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((one) => one.annotation(ours))) changed();
       }),
