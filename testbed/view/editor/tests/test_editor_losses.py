@@ -152,8 +152,27 @@ def test_ctrl_s_saves_the_field_that_is_written_in(browser, eight, tmp_path):  #
     assert tomllib.loads((tmp_path / "eight.toml").read_text())["duration"] == 19
 
 
+def test_run_waits_for_the_field_that_was_written_in(browser, tmp_path):  # noqa: F811
+    (tmp_path / "a.toml").write_text("hops = 1\nqueue = 0\n")  # nothing runs
+    words = ("--edit", "a.toml", "--control", "--out", str(tmp_path / "results"))
+    with editor(tmp_path, *words) as running, (held := shown(browser, running)) as page:
+        for summary in page.locator("#forms > details > summary").all():
+            summary.click()
+        page.locator("[data-path='[\"duration\"]'] input").first.click()
+        page.keyboard.type("19")
+        at = page.locator("#start").bounding_box()
+        page.click("#start")
+        wait_until(lambda: "at least 1" in notice(page), "the refusal of the run")
+        assert tomllib.loads((tmp_path / "a.toml").read_text())["duration"] == 19
+        assert page.evaluate(BADGE) == "saved"
+        page.evaluate("document.querySelector('#saved').textContent = 'not saved'")
+        assert page.locator("#start").bounding_box() == at, "the button moves while it is pressed"
+        refusals_alone(held)
+
+
 def test_typing_on_while_the_server_is_slow_loses_no_letter(browser, eight):  # noqa: F811
     with shown(browser, eight) as page:
+
         def slow(route: Any) -> None:
             page.wait_for_timeout(700)  # longer than the rest after which what was typed is sent
             route.continue_()
@@ -275,7 +294,7 @@ def test_a_full_disk_is_said_until_there_is_room_and_ctrl_c_asks(browser, tmp_pa
             filler = fill(disk)
             click(page, (300, 100))
             assert "Not safe yet" in notice(page) and "disk full" in notice(page)
-            assert page.evaluate(BADGE) == "not saved, no draft"
+            assert page.evaluate(BADGE) == "not safe"
             click(page, (500, 100))
             with page.expect_response("**/api/edit/state**"):
                 pass
@@ -283,7 +302,7 @@ def test_a_full_disk_is_said_until_there_is_room_and_ctrl_c_asks(browser, tmp_pa
             assert "Not safe yet" in notice(page), "it is said until it is safe"
             page.click("#save")
             wait_until(lambda: "was not written" in notice(page), "the refusal of saving")
-            assert page.evaluate(BADGE) == "not saved, no draft" and asks_before_it_closes(held)
+            assert page.evaluate(BADGE) == "not safe" and asks_before_it_closes(held)
             assert (disk / ".walk.toml.draft").read_text() == safe and not (disk / "walk.toml").exists()
             assert sorted(path.name for path in disk.iterdir()) == [".walk.toml.draft", "filler"], "a part of a file is left"
             running.process.send_signal(signal.SIGINT)

@@ -122,7 +122,7 @@ function adopt(now, isOurs = false) {
 
 function showSaved() {
   const clean = state.saved && !text.isPending() && !waiting;
-  by("saved").textContent = clean ? (state.exists ? "saved" : "new") : state.draft_error ? "not saved, no draft" : "not saved";
+  by("saved").textContent = clean ? (state.exists ? "saved" : "new") : state.draft_error ? "not safe" : "not saved";
   by("saved").className = `badge ${clean ? "valid" : "suspect"}`;
 }
 
@@ -224,11 +224,21 @@ function pictureOf(background) {
 
 // --- files and runs -------------------------------------------------------------------------------------------------------------
 
-async function save(name = null, overwrite = false) {
+// What is typed in a field counts as entered.
+function enter() {
   const field = document.activeElement;
-  if (field?.closest("#forms")) field.blur(), field.focus(); // what is typed in a field counts as entered
+  if (field?.closest?.("#forms")) field.blur(), field.focus();
+}
+
+// All that was drawn, typed and entered is with the server.
+async function arrived() {
+  enter();
   await text.flush();
   await queue;
+}
+
+async function save(name = null, overwrite = false) {
+  await arrived();
   try {
     adopt(await post("save", { name, version: state.version, overwrite }));
     settled();
@@ -243,6 +253,7 @@ async function save(name = null, overwrite = false) {
 
 async function start(event) {
   event.preventDefault();
+  await arrived();
   if ((!state.saved || !state.exists || text.isPending()) && !(await save())) return;
   try {
     showRuns(await post("start", { seeds: Number(by("seeds").value) }));
@@ -334,8 +345,7 @@ function setUpPage() {
     else if (key === "y") event.preventDefault(), change({ op: "redo" });
   });
   window.addEventListener("beforeunload", (event) => {
-    const field = document.activeElement;
-    if (field?.closest?.("#forms")) field.blur(), field.focus(); // what is typed in a field counts as a change
+    enter();
     if (state.saved && !text.isPending() && !waiting) return;
     event.preventDefault();
     event.returnValue = true; // for browsers before 2024
