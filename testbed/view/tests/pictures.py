@@ -1,9 +1,9 @@
-"""The pictures of the view and the editor in docs/pictures, made of today's page and of recorded runs (as root or not):
+"""The pictures of the view and the editor in docs/pictures, made of today's page and of a recorded run:
 
-    .venv/bin/python -P -m testbed.view.tests.pictures CHAIN MOVING
+    .venv/bin/python -P -m testbed.view.tests.pictures RUN
 
-CHAIN: the directory of a run of a chain in which hidden stations spoil frames (`./manet run chain5`). MOVING: of a run of 50 moving
-stations. Look at each picture before it is committed.
+RUN: the directory of a run of a chain in which hidden stations spoil frames (`./manet run chain5`). view-live.png is of a run of
+50 moving stations under way, by hand. Look at each picture before it is committed.
 """
 
 import sys
@@ -75,31 +75,31 @@ def of_chain(browser: Any, run: Path) -> None:
             until(page, "document.querySelector('#frame')?.textContent.includes('hidden')")
             drawn(page, "view-collision.png")
         with opened(browser, f"{served.url}#flow=flow1&segment=40&span=0.5", 1280, 900, "dark") as page:
+            for chart in ("throughput", "lost", "lateness"):  # leave room for the story
+                page.uncheck(f"input[data-chart={chart}]")
             page.click("#tab-story")
-            until(page, "document.querySelector('#story-lines table')")
+            until(page, "document.querySelector('#story-lines table button')")
+            page.click("#story-lines table button")  # to the time of its first step
             drawn(page, "view-story.png")
         with opened(browser, f"{served.url}#span=0.02&station=sta3", 375, 812) as page:
             drawn(page, "view-phone.png")
-
-
-def of_moving(browser: Any, run: Path) -> None:
-    """Fifty stations."""
-    with view(run) as served, opened(browser, f"{served.url}#span=2&station=sta7", 1280, 960) as page:
-        drawn(page, "view-moving.png")
 
 
 def of_editor(browser: Any) -> None:
     """Map, forms and text of a scenario."""
     with tempfile.TemporaryDirectory(prefix="manet-") as folder:
         (Path(folder) / "walk.toml").write_text(WALK)
-        with editor(Path(folder), "--edit", "walk.toml") as running:
+        with editor(Path(folder), "--edit", "walk.toml", "--control", "--out", str(Path(folder) / "results")) as running:
             page = browser.new_page(viewport={"width": 1400, "height": 900})
             page.goto(running.url)
             until(page, "window.manetEditor?.map.places().size === 8 && !window.manetEditor.busy()")
-            page.click('#map [data-name="sta5"]')
-            page.fill("#find", "stations that sends")
+            page.click('#map [data-name="sta5"] .icon')
+            page.fill("#find", "flows; default")  # opens its group
+            page.fill("#find", "")
             page.evaluate("document.querySelector('#file').textContent = 'walk.toml'")  # the folder is a temporary one
-            page.locator("#forms [data-path='[\"flows\"]'] .items summary").nth(1).click()
+            flows = page.locator("#forms [data-path='[\"flows\"]']").first
+            flows.locator(".items summary").nth(1).click()
+            flows.evaluate("one => one.scrollIntoView()")
             until(page, "!window.manetEditor.busy()")
             page.mouse.move(2, 2)
             page.wait_for_timeout(1000)
@@ -108,13 +108,11 @@ def of_editor(browser: Any) -> None:
 
 
 def main() -> None:
-    """Make all pictures."""
-    chain, moving = map(Path, sys.argv[1:3])
+    """Make them all."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         of_editor(browser)
-        of_chain(browser, chain)
-        of_moving(browser, moving)
+        of_chain(browser, Path(sys.argv[1]))
         browser.close()
 
 
