@@ -11,8 +11,13 @@ MAX_VALUE_LENGTH = 80  # at most so many characters of the user's text in an err
 
 def shortened(text: str, max_length: int = MAX_VALUE_LENGTH) -> str:
     """The text in one line: control characters escaped, a long text cut with its length added."""
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: max_length + 1])
+    plain = printable(text[: max_length + 1])
     return plain if len(text) <= max_length else f"{plain[:max_length]}... ({len(text)} characters)"
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped: none of the user's reaches a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str | None:

@@ -17,15 +17,19 @@ MAX_KEYS = 1000  # of a table; a scenario has some 60
 MAX_ENTRIES = 30_000  # of a list; an experiment has at most 10000 cells
 TOO_MANY_PARTS = f"a dotted key has more than {MAX_PARTS} parts; no key needs more than five"
 TOO_MANY_KEYS = f"is one key more than the {MAX_KEYS} that a table may have; a scenario has some 60; remove what is no key"
+MAX_WHOLE = 2**63  # whole numbers of TOML have 64 bits (https://toml.io/en/v1.0.0#integer)
+TOO_LARGE = "a whole number is outside of 64 bits; TOML has no larger ones"
 TOO_MANY_ENTRIES = f"a list has more than {MAX_ENTRIES} entries; shorten it"
 _KEY_PART = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'|([A-Za-z0-9_-]+)')
 _BLANK = {"": re.compile(r"(?:\s+|#[^\n]*)*"), ",": re.compile(r"(?:[\s,]+|#[^\n]*)*")}  # blanks and comments, and commas
+_DIGITS = re.compile(r"[0-9_]{4301,}")
 _PLAIN = re.compile(r"[^,\]}\n#]*")  # a number, a date, true or false
 _ORDINARY = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^']+")}  # characters that neither end a string nor escape
 
 
 class TooMuch(Exception):
-    """A key of more than MAX_PARTS parts, a table of more than MAX_KEYS keys, or a list of more than MAX_ENTRIES entries."""
+    """A key of more than MAX_PARTS parts, a table of more than MAX_KEYS keys, a list of more than MAX_ENTRIES entries, or a whole
+    number of more than 64 bits, which `tomllib` reads."""
 
     def __init__(self, text: str, line: int = 0) -> None:
         super().__init__(text)
@@ -45,7 +49,28 @@ class Duplicate:
 def parse(text: str) -> tuple[dict[str, Any], dict[Path, int]]:
     """The tables of a TOML text, and the lines of its keys. Raises TooMuch, tomllib's TOMLDecodeError, RecursionError."""
     lines = locate(text)
-    return tomllib.loads(text), lines
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # of more digits than Python reads
+        digits = _DIGITS.search(text)
+        raise TooMuch(TOO_LARGE, text.count("\n", 0, digits.start() if digits else 0) + 1) from None
+    if (path := _too_large(tables)) is not None:
+        raise TooMuch(TOO_LARGE, next((lines[path[:length]] for length in range(len(path), 0, -1) if path[:length] in lines), 1))
+    return tables, lines
+
+
+def _too_large(tables: dict[str, Any]) -> Path | None:
+    """The path of a number of more than 64 bits."""
+    left: list[tuple[Path, Any]] = [((), tables)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, dict | list):
+            left.extend(((*path, key), inner) for key, inner in (value.items() if isinstance(value, dict) else enumerate(value)))
+        elif isinstance(value, int) and not -MAX_WHOLE <= value < MAX_WHOLE:
+            return path
+    return None
 
 
 def locate(text: str) -> dict[Path, int]:

@@ -34,12 +34,13 @@ def with_description(keys: Keys) -> Keys:
     if not _is_name(path.stem):
         rule = "at most 32 letters, digits, '-' and '_', and none of the testbed's own names"
         raise keys.refusal(("routing",), f'"{shortened(path.stem)}" is no name for a daemon; rename the file: {rule}')
-    return replace(keys, values={**keys.values, "routing": {**table, "protocol": path.stem, "description": read(path)}})
+    description = read(path, keys.document.within)
+    return replace(keys, values={**keys.values, "routing": {**table, "protocol": path.stem, "description": description}})
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The checked tables of a description, with full paths; UsageError names file, line and key."""
-    document = toml_file.read(path, toml_file.short_name(path))
+def read(path: Path, within: Path | None = None) -> dict[str, Any]:
+    """The checked tables of a description, with full paths; `within`: as of Document. UsageError names file, line and key."""
+    document = toml_file.read(path, toml_file.short_name(path), within=within)
     tables = in_folder(document.tables, path.resolve().parent)
     validated(Description, tables, document.refusal)
     return tables

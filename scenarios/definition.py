@@ -13,7 +13,7 @@ from scenarios.daemon_file import with_description
 from scenarios.flows import Flow
 from scenarios.keys import Keys, is_path
 from scenarios.movement import MODEL_NAMES, Replay
-from scenarios.movement_files import checked
+from scenarios.movement_files import checked, matching
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 from scenarios.topology_file import with_graph
@@ -53,7 +53,7 @@ def _own_profile(written: str, keys: Keys) -> Path:
     the values."""
     path = keys.file_of(("radio",), written, "a radio profile (TOML)")
     name = toml_file.short_name(path)
-    there, wanted = toml_file.read(path, name).tables, owned.schema("radio")
+    there, wanted = toml_file.read(path, name, within=keys.document.within).tables, owned.schema("radio")
     for key in there:
         if key not in wanted["properties"]:
             text = did_you_mean(key, wanted["properties"]) or "the keys are those of formats/radio.md"
@@ -126,6 +126,8 @@ def _with_links(scenario: Scenario, written: str, keys: Keys) -> Scenario:
 def _with_movement(scenario: Scenario, movement: Replay, keys: Keys) -> Scenario:
     """The scenario with the full path of its movement files, each of which is checked for the whole run."""
     paths, remedy = keys.paths_of(("mobility",), movement.file, "file")
+    for each in paths:  # a pattern may match links that lead elsewhere
+        keys.opened(("mobility",), matching(movement.model_copy(update={"file": str(each)})))
     found = checked(movement, scenario, paths)
     if found is None:
         models = ", ".join(f'"{name}"' for name in MODEL_NAMES)

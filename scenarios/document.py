@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keys.errors import UsageError, shortened
+from keys.errors import UsageError, printable, shortened
 from keys.toml_lines import Path as KeyPath
 
 EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment
@@ -31,7 +31,8 @@ class RefusedKey(UsageError):
 @dataclass(frozen=True)
 class Document:
     """The tables of a file (and of its bases), or of a script, which has no lines. `texts`: of each of these files, its text.
-    `foreign`: keys at the top of the scenario that a request from elsewhere gave (scenarios/confined.py)."""
+    `foreign`: keys at the top of the scenario that a request from elsewhere gave (scenarios/confined.py). `within`: the folder
+    outside of which no file that a key names is opened; None: any file is."""
 
     path: Path
     name: str
@@ -39,6 +40,7 @@ class Document:
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
     texts: Mapping[Path, str] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
+    within: Path | None = None
 
     @property
     def is_experiment(self) -> bool:
@@ -50,12 +52,19 @@ class Document:
         paths = (path[:length] for length in range(len(path), -1, -1))
         return next((self.places[each] for each in paths if each in self.places), None)
 
+    def holds(self, file: Path) -> bool:
+        """Whether a file that a key names may be opened: links on the way are followed before the answer."""
+        try:
+            return self.within is None or file.resolve().is_relative_to(self.within)
+        except (OSError, RuntimeError, ValueError):  # too long, a circle of links, with a NUL in it
+            return False
+
     def refusal(self, path: KeyPath, text: str) -> UsageError:
         """The error for a key; `path` is the whole key path in the file, including a table `scenario`."""
         key = shortened(dotted(path[1:] if path[:1] == ("scenario",) else path))
         place = self.place(path)
         begin = f"{place.name}: line {place.line}: " if place else f"{self.name}: "
-        return RefusedKey(begin + (f'key "{key}": ' if key else "") + text, path, place.line if place else None)
+        return RefusedKey(begin + (f'key "{key}": ' if key else "") + printable(text), path, place.line if place else None)
 
 
 def dotted(path: KeyPath) -> str:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from keys.errors import MAX_VALUE_LENGTH, UsageError, did_you_mean, shortened
+from keys.errors import MAX_VALUE_LENGTH, UsageError, did_you_mean, printable, shortened
 from keys.toml_lines import Path as KeyPath
 from scenarios.document import EXPERIMENT_KEYS, Document, dotted
 from scenarios.overrides import SHORT_FOR, Change
 from scenarios.routing import PRESETS
-from scenarios.toml_file import BASE, first
+from scenarios.toml_file import BASE, first, outside
 
 
 def is_path(written: str, ending: str) -> bool:
@@ -72,7 +72,7 @@ class Keys:
     def refusal(self, path: KeyPath, text: str) -> UsageError:
         """The error for a key; `path` is its path in the scenario."""
         if path and str(path[0]) in {key.split(".")[0] for key in self.after_set}:
-            return UsageError(f'--set: key "{shortened(dotted(path))}": {text}')
+            return UsageError(f'--set: key "{shortened(dotted(path))}": {printable(text)}')
         return self.document.refusal(self._in_document(path), text)
 
     def refusal_of_name(self, path: KeyPath, text: str) -> UsageError:
@@ -85,7 +85,7 @@ class Keys:
     def paths_of(self, path: KeyPath, written: str, part: str | None = None) -> tuple[list[Path], str]:
         """The paths that `written`, in the value of the key at `path`, may mean, and the remedy for one that leads nowhere. It is
         relative to the file that has the key, and first to the current folder, if `--set` gave the key: any part of it, or only
-        the whole or `part`."""
+        the whole or `part`. UsageError if the document may not open them (Document.within)."""
         top = str(path[0])
         by_set = any(key in (top, f"{top}.{part}") if part else key.split(".")[0] == top for key in self.after_set)
         place = self.document.place(self._in_document(path))
@@ -94,7 +94,13 @@ class Keys:
             remedy = f"relative to the current folder, {Path().resolve()}"
         else:
             remedy = "relative to where you are, or to the scenario's file" if by_set else "relative to this file"
-        return [folder / written for folder in ([Path(), base] if by_set else [base])], remedy
+        return self.opened(path, [folder / written for folder in ([Path(), base] if by_set else [base])]), remedy
+
+    def opened(self, path: KeyPath, files: list[Path]) -> list[Path]:
+        """The files that the key at `path` names; UsageError if the document may not open one of them (Document.within)."""
+        if not all(map(self.document.holds, files)):
+            raise self.refusal(path, outside(self.document))
+        return files
 
     def file_of(self, path: KeyPath, written: str, what: str, part: str | None = None) -> Path:
         """The full path of the file that `written` names, as `paths_of` finds it; UsageError for none. `what`: words after "give

@@ -24,10 +24,10 @@ _PLACE = re.compile(r"line (\d+), column (\d+)\)")
 _TWICE = ("Cannot ", "Duplicate ")  # tomllib's messages for a key or table that is there already begin so
 
 
-def read(path: Path, name: str = "", text: str | None = None) -> Document:
+def read(path: Path, name: str = "", text: str | None = None, within: Path | None = None) -> Document:
     """Read a file and merge it over its bases; messages call it `name` (default: the path). `text`: that of a file that is not
-    written yet. UsageError names file and line."""
-    chain = [_read(path, name or str(path), text)]
+    written yet. `within`: as of Document; a base outside is refused. UsageError names file and line."""
+    chain = [_read(path, name or str(path), text, within)]
     while BASE in chain[-1].tables:
         chain.append(_base_of(chain))
     return reduce(_over, reversed(chain))
@@ -45,6 +45,8 @@ def _base_of(chain: list[Document]) -> Document:
     if not isinstance(written, str):
         raise last.refusal((BASE,), "is of the wrong type; give the path of a file, in quotes")
     path = last.path.parent / written
+    if not last.holds(path):
+        raise last.refusal((BASE,), outside(last))
     if first([path]) is None:
         remedy = _similar(path, written, but=last.path) or "give its path, relative to this file"
         raise last.refusal((BASE,), f'there is no file "{shortened(written)}"; {remedy}')
@@ -52,7 +54,12 @@ def _base_of(chain: list[Document]) -> Document:
         raise last.refusal((BASE,), f'"{shortened(written)}" is itself based on this file; remove one of the two keys')
     if len(chain) > MAX_BASES:
         raise last.refusal((BASE,), f"is one base more than the {MAX_BASES} that a file may have in a row; join some of them")
-    return _read(path, short_name(path))
+    return _read(path, short_name(path), within=last.within)
+
+
+def outside(document: Document) -> str:
+    """What is wrong with a key that names a file which may not be opened (Document.within)."""
+    return f"names a file outside of {document.within}, which is not opened here; `manet run` checks it"
 
 
 def _similar(path: Path, given: str, but: Path) -> str | None:
@@ -84,10 +91,10 @@ def _over(base: Document, own: Document) -> Document:
         replaced = [(key, inner) for inner in value] if joined else [(key,)]
         places = {path: place for path, place in places.items() if path[:1] not in replaced and path[:2] not in replaced}
         tables[key] = {**tables[key], **value} if joined else value
-    return Document(own.path, own.name, tables, places | dict(own.places), {**own.texts, **base.texts})
+    return Document(own.path, own.name, tables, places | dict(own.places), {**own.texts, **base.texts}, within=own.within)
 
 
-def _read(path: Path, name: str, unwritten: str | None = None) -> Document:
+def _read(path: Path, name: str, unwritten: str | None = None, within: Path | None = None) -> Document:
     try:
         text = _text_of(path) if unwritten is None else unwritten
         tables, lines = parse(text)
@@ -102,7 +109,8 @@ def _read(path: Path, name: str, unwritten: str | None = None) -> Document:
     except tomllib.TOMLDecodeError as problem:
         raise _not_toml(path, text, str(problem)) from None
     lines[()] = 1  # of a key that is missing at the top
-    return Document(path, name, tables, {key: Place(path, name, line) for key, line in lines.items()}, {path: text})
+    places = {key: Place(path, name, line) for key, line in lines.items()}
+    return Document(path, name, tables, places, {path: text}, within=within)
 
 
 def _not_toml(path: Path, text: str, problem: str) -> UsageError:

@@ -92,9 +92,9 @@ def with_commands(keys: Keys) -> Keys:
     return replace(keys, values={**keys.values, "flows": list(_expanded(flows, keys))})
 
 
-def read(path: Path) -> Description:
-    """The checked description; UsageError names file, line and key."""
-    document = toml_file.read(path, toml_file.short_name(path))
+def read(path: Path, within: Path | None = None) -> Description:
+    """The checked description; `within`: as of Document. UsageError names file, line and key."""
+    document = toml_file.read(path, toml_file.short_name(path), within=within)
     description = validated(Description, document.tables, document.refusal)
     defaults = {key: option.default for key, option in description.keys.items()}
     command = description.flow_of(defaults, path.resolve().parent)
@@ -116,7 +116,7 @@ def _expanded(flows: list[Any], keys: Keys) -> Iterator[Any]:
             raise keys.refusal(("flows", index, "traffic"), f"names a file, {REFUSED}; use a kind of the testbed")
         path = keys.file_of(("flows", index, "traffic"), flow["traffic"], "a traffic kind's description (TOML)")
         if path not in kinds:
-            description = read(path)
+            description = read(path, keys.document.within)
             fields: Any = {key: option.field() for key, option in description.keys.items()}
             kinds[path] = description, create_model("FlowKeys", __base__=Strict, **fields)
         description, model = kinds[path]

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from keys.toml_lines import Duplicate, duplicate, locate
+from keys.toml_lines import Duplicate, TooMuch, duplicate, locate, parse
 
 TEXT = '''# comment = "not a key"
 a = 1
@@ -98,3 +98,20 @@ def test_the_first_duplicate_has_its_path_and_both_lines(text, path, first, line
     with pytest.raises(tomllib.TOMLDecodeError):
         tomllib.loads(text)
     assert duplicate(text) == Duplicate(path, first, line, is_table)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("hops = 2\nseeds = 9223372036854775808\n", 2), (f"hops = 2\n\nseeds = {'9' * 5000}\n", 3),
+        ("a = [1,\n 0x8000000000000000]\n", 2), ("a = { b = -9223372036854775809 }\n", 1),
+    ],
+)  # fmt: skip
+def test_a_whole_number_of_more_than_64_bits_is_refused_with_its_line(text, line):
+    with pytest.raises(TooMuch, match="64 bits") as refused:
+        parse(text)
+    assert refused.value.line == line
+
+
+def test_the_largest_whole_numbers_are_read():
+    assert parse("a = 9223372036854775807\nb = -9223372036854775808\n")[0] == {"a": 2**63 - 1, "b": -(2**63)}

@@ -86,9 +86,10 @@ class Experiment:
         return json.dumps(text, indent=1) + "\n"
 
 
-def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
-    """Load and check the experiment or scenario in `path`; UsageError names the file, the line and the key of the first error."""
-    return of_document(toml_file.read(path, toml_file.short_name(path)), request)
+def load(path: Path, request: Request = FULL_SIZE, within: Path | None = None) -> Experiment:
+    """Load and check the experiment or scenario in `path`; `within`: as of Document. UsageError names the file, the line and the
+    key of the first error."""
+    return of_document(toml_file.read(path, toml_file.short_name(path), within=within), request)
 
 
 def of_document(document: Document, request: Request = FULL_SIZE) -> Experiment:

@@ -106,7 +106,8 @@ def _first_page(options: argparse.Namespace) -> int:
         home.further = starts
         may = f"controls runs, {_as_whom()}, and edits the scenarios of this folder"
         try:
-            serve(listener, editor_app(session, starts, listener, home), lambda: ready(may))
+            application = editor_app(session, starts, listener, home)
+            serve(listener, application, lambda: ready(may), may_end=lambda: _may_end(session))
         finally:
             _close_editor(session, starts)
     finally:
@@ -128,6 +129,16 @@ def _close_editor(session: "Session", starts: "Starts") -> None:
     starts.close()
     if (words := session.last_words()) is not None:
         print(f"manet view: {words}", file=sys.stderr, flush=True)
+
+
+def _may_end(session: "Session") -> bool:
+    """Whether Ctrl-C loses no work; else the user must press it again."""
+    import sys
+
+    if (words := session.at_risk()) is None:
+        return True
+    print(f"manet view: {words}; make room, or press Ctrl-C again to lose it", file=sys.stderr, flush=True)
+    return False
 
 
 def _edit(options: argparse.Namespace) -> int:
@@ -160,7 +171,7 @@ def _edit(options: argparse.Namespace) -> int:
         _print_address(listener, f"edit {session.name}", "edit", may)
 
     try:
-        serve(listener, editor_app(session, starts, listener), ready)
+        serve(listener, editor_app(session, starts, listener), ready, may_end=lambda: _may_end(session))
     finally:
         _close_editor(session, starts)
     return 0

@@ -99,7 +99,10 @@ class View:
         return Response(packed, media_type="application/octet-stream", headers={"x-total": str(total)})
 
     async def _campaign(self, _request: Request) -> Response:
-        runs = await run_in_threadpool(self._site.listing)
+        try:
+            runs = await run_in_threadpool(self._site.listing)
+        except (ManetError, RecordError) as problem:
+            return refuse(400, str(problem))
         return as_json({"runs": runs or []})
 
     async def _scraped(self, _request: Request) -> Response:

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import logging
 import secrets
+import signal
 import socket
 import sys
 import threading
@@ -76,17 +77,19 @@ def listen(text: str | None = None, public: str | None = None) -> Listener:
 
 
 def serve(
-    listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: None, ending: Callable[[], None] = lambda: None
-) -> None:
+    listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: None, ending: Callable[[], None] = lambda: None,
+    may_end: Callable[[], bool] = lambda: True,
+) -> None:  # fmt: skip
     """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered, `ending` in a thread at the signal, before the
-    answers that are under way have ended. Further signals have no effect. Clients that have not taken their answers within
-    END_WITHIN_S are cut off, and counted in one line of standard error."""
+    answers that are under way have ended. `may_end`, in a thread too, may hold the first SIGINT back; it tells the user why.
+    Signals behind the one that ends have no effect. Clients that have not taken their answers within END_WITHIN_S are cut off,
+    and counted in one line of standard error."""
     config = uvicorn.Config(
         app, http=PromptConnection, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S + THREADS_WITHIN_S, ws=PatientWebSocket,
         ws_max_size=MAX_MESSAGE_BYTES, ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on", use_colors=False,
     )  # fmt: skip
-    server = _Server(config, ready, ending)
+    server = _Server(config, ready, ending, may_end)
     try:
         server.run(sockets=[listener.socket])
     except KeyboardInterrupt:  # uvicorn raises the signal again once it has ended
@@ -107,16 +110,29 @@ def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], ending: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], ending: Callable[[], None], may_end: Callable[[], bool]
+    ) -> None:
         super().__init__(config)
-        self._ready, self._ending = ready, ending
+        self._ready, self._ending, self._may_end = ready, ending, may_end
+        self._asked, self._turn = False, threading.Lock()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """At the first signal alone: at a second one uvicorn drops its answers with a traceback."""
+        """Ends once: at a further signal uvicorn would drop its answers with a traceback."""
         if self.should_exit:
             return
-        threading.Thread(target=self._ending, daemon=True).start()  # a handler must take no lock
-        super().handle_exit(sig, frame)
+        asks = sig == signal.SIGINT and not self._asked
+        self._asked = True
+        threading.Thread(target=self._end, args=(sig, frame, asks), daemon=True).start()  # a handler must take no lock
+
+    def _end(self, sig: int, frame: FrameType | None, asks: bool) -> None:
+        if asks and not self._may_end():
+            return
+        with self._turn:
+            if self.should_exit:
+                return
+            super().handle_exit(sig, frame)
+        self._ending()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from keys.errors import printable
 from record.errors import RecordError
 from testbed.errors import ManetError, UsageError, shortened
 from testbed.view.app import PAGE
@@ -88,7 +89,7 @@ def _answering(ask: Callable[[Query], Any]) -> Callable[[Request], Awaitable[Res
         try:
             return as_json(await run_in_threadpool(ask, Query(request)))
         except (ManetError, RecordError) as problem:
-            return refuse(400, str(problem))
+            return _refused(400, problem)
 
     return answer
 
@@ -102,9 +103,13 @@ def _posting(name: str, do: Answer, session: Session) -> Callable[[Request], Awa
         except Question as problem:
             return as_json({"error": str(problem), "question": True}, 409)
         except (ManetError, RecordError) as problem:
-            return refuse(400, str(problem))
+            return _refused(400, problem)
 
     return answer
+
+
+def _refused(status: int, problem: Exception) -> Response:
+    return refuse(status, printable(str(problem)))  # it may quote keys and names of the request
 
 
 def _body(name: str, content: bytes) -> Body:
@@ -129,7 +134,7 @@ def _file(find: Callable[[Request], tuple[bytes, str]]) -> Callable[[Request], A
         try:
             content, kind = await run_in_threadpool(find, request)
         except (ManetError, RecordError) as problem:
-            return refuse(404, str(problem))
+            return _refused(404, problem)
         return Response(content, media_type=kind)
 
     return answer

@@ -66,13 +66,8 @@ class Checker:
             values: dict[str, Any] | None = values_of(text)
         except UsageError:
             values = None
-        named = {**scenario_values(values), "base": values.get("base")} if values is not None else {}
-        outside = self._workspace.outside(named, path)
-        if outside is not None:
-            line = f"names a file outside of {self._workspace.folder}, which the editor does not open; `manet run` checks it"
-            return {"problem": Problem(line, outside[0]).as_json(), "picture": self._rough(values)}
         try:
-            document = toml_file.read(path, name, text)
+            document = toml_file.read(path, name, text, within=self._workspace.folder)
         except ManetError as problem:
             return {"problem": _worded(problem, ()).as_json(), "picture": self._rough(values)}
         prefix = prefix_of(document.tables)

@@ -21,6 +21,8 @@ from testbed.view.editor.toml_edits import at, values_of, with_elements, with_va
 MAX_STEPS = 500  # that can be undone
 MAX_PLACES = 1000  # of an operation; a scenario has as many stations at most
 MAX_PATH = 12
+MAX_DEPTH = 16  # of a value; no key needs more than five levels
+MAX_WHOLE = 2**63  # a whole number of TOML has 64 bits
 ORDER = [field.alias or name for name, field in Scenario.model_fields.items()]  # of keys, as formats/scenario.md has them
 BACKGROUND = re.compile(
     r"^#:background (?P<file>\S+) width=(?P<width>\S+) at=(?P<x>[^,\s]+),(?P<y>[^,\s]+)[ \t]*\n?", re.MULTILINE
@@ -124,7 +126,19 @@ def _checked(operation: object) -> tuple[Operation, str]:
     missing = next((key for key in KEYS[name] if key not in operation and key != "joins"), None)
     if missing is not None:
         raise UsageError(f"{missing}: is missing; the operation {name} needs it")
+    _check_sizes(operation)
     return operation, name
+
+
+def _check_sizes(value: object, depth: int = MAX_DEPTH) -> None:
+    """Refuse what JSON can say and TOML, or the functions that write it, cannot."""
+    if depth == 0:
+        raise UsageError(f"tables or lists are nested deeper than {MAX_DEPTH}; no key needs more than five levels")
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_sizes(inner, depth - 1)
+    elif isinstance(value, int) and not -MAX_WHOLE <= value < MAX_WHOLE:
+        raise UsageError("a whole number is outside of 64 bits; TOML has no larger ones")
 
 
 def _edited(text: str, edit: Edit, prefix: Path) -> str:

@@ -3,6 +3,8 @@
 Each change raises `version`; an operation names the version that it saw, and one that saw another is refused with the current
 state, so that a tab never overwrites what another tab did. The draft, `.FILE.toml.draft` beside the file, is written at each
 change and removed when the file is as the document. A draft that is found at the start is asked about before anything else.
+
+A file or a draft that is not as this session left it is somebody else's: it is neither replaced nor removed without a question.
 """
 
 import threading
@@ -34,8 +36,8 @@ class Session:
         self._checker = Checker(workspace)
         self._saved = workspace.read(self.name)
         self._drawing = Drawing(NEW if self._saved is None else self._saved)
-        draft = workspace.read(workspace.draft_of(self.name))
-        self._found_draft = draft if draft != self._saved else None
+        self._draft = workspace.read(workspace.draft_of(self.name))  # as read or written here last; None: there is none
+        self._found_draft = self._draft if self._draft != self._saved else None
         self._version = 1
         self._draft_error: str | None = None
         self._checked: tuple[str, str, dict[str, Any]] | None = None
@@ -71,8 +73,10 @@ class Session:
             }  # fmt: skip
 
     def since(self, version: int) -> dict[str, Any]:
-        """The state if it has changed since `version`, else the version alone."""
+        """The state if it has changed since `version`, else the version alone. A draft that was not written is tried again."""
         with self._lock:
+            if self._draft_error is not None:
+                self._keep_draft()
             return {"version": version} if version == self._version else self.state()
 
     def apply(self, operation: object, version: object) -> dict[str, Any]:
@@ -102,20 +106,21 @@ class Session:
         with self._lock:
             self._require(version)
             target = self.name if name is None else self.workspace.scenario(name)
-            there = self.workspace.read(target)
+            there, draft = self.workspace.read(target), self._draft if target == self.name else self._draft_beside(target)
             if target == self.name and there != self._saved and not overwrite:
                 what = "was removed" if there is None else "was changed by another program"
                 raise Question(f"{target} {what} since it was read; save over it?")
             if target != self.name and there is not None and not overwrite:
                 raise Question(f"{target} exists; replace it?")
+            if target != self.name and draft not in (None, there, self.text) and not overwrite:
+                raise Question(f"{target} has a draft that was never saved; save, and remove the draft?")
             self.workspace.write(target, self.text)
-            old_draft = self.workspace.draft_of(self.name)
-            self.name, self._saved = target, self.text
+            self._saved = self.text
+            self._keep_draft()
+            if target != self.name:
+                self.name, self._draft = target, draft
+                self._keep_draft()
             self._version += 1
-            try:
-                self.workspace.remove(old_draft)
-            except UsageError as problem:
-                self._draft_error = str(problem)
             return self.state()
 
     def check(self) -> dict[str, Any]:
@@ -139,13 +144,20 @@ class Session:
             raise UsageError(f"{name}: there is no such picture in {self.workspace.folder}")
         return content, PICTURES[f".{name.rsplit('.', 1)[1].lower()}"]
 
+    def at_risk(self) -> str | None:
+        """Why the end would lose work that no draft holds; None if it would lose none. Tries to write the draft before."""
+        with self._lock:
+            if self.found_draft or self.is_saved or self._draft_error is None or self._keep_draft():
+                return None
+            return f"{self.name} is not saved, and its draft could not be written: {self._draft_error}"
+
     def last_words(self) -> str | None:
         """For the terminal at the end: where unsaved work is; None if there is none."""
         with self._lock:
             if self.found_draft or self.is_saved:
                 return None
-            if self._draft_error is not None:
-                return f"{self.name} is not saved, and its draft could not be written: {self._draft_error}"
+            if (words := self.at_risk()) is not None:
+                return words
             draft = self.workspace.folder / self.workspace.draft_of(self.name)
             return f"{self.name} is not saved; its draft is {draft}, and `manet view --edit {self.name}` asks about it"
 
@@ -159,12 +171,28 @@ class Session:
 
     def _changed(self) -> None:
         self._version += 1
+        self._keep_draft()
+
+    def _draft_beside(self, target: str) -> str | None:
+        try:
+            return self.workspace.read(self.workspace.draft_of(target))
+        except UsageError:  # said when a draft is to be written there
+            return None
+
+    def _keep_draft(self) -> bool:
+        """Write the draft, or remove it if there is nothing to save; False, with the reason, if that could not be done."""
         draft = self.workspace.draft_of(self.name)
         try:
-            if self.is_saved:
+            there = self.workspace.read(draft)
+            is_ours = there in (None, self._draft, self.text)
+            if not is_ours and not self.is_saved:
+                raise UsageError(f"{draft}: was written by another editor; save under another name")
+            if is_ours and self.is_saved:
                 self.workspace.remove(draft)
-            else:
+            elif is_ours and there != self.text:
                 self.workspace.write(draft, self.text)
+            self._draft = None if self.is_saved else self.text
             self._draft_error = None
         except UsageError as problem:
             self._draft_error = str(problem)
+        return self._draft_error is None

@@ -33,7 +33,8 @@ def editor_of(file: Path | None, results: Path, *, new: bool, control: bool) -> 
     if new and (workspace.folder / name).exists():
         raise UsageError(f"{name}: exists; edit it with `manet view --edit {name}`, or give another name")
     session = Session(workspace, name)
-    return session, Starts(lambda: session.workspace.folder / session.name, results, control=control)
+    starts = Starts(lambda: workspace.folder / session.name, results, control=control, within=workspace.folder)
+    return session, starts
 
 
 def editor_app(session: Session, starts: Starts, listener: Listener, runs: Runs | None = None) -> ASGIApp:

@@ -80,10 +80,12 @@ class SeedsPlan(Plan):
 
 
 class Starts:
-    """The runs of an editor, for a view. `results`: the folder in which each start gets a folder; `file`: the saved scenario."""
+    """The runs of an editor, for a view. `results`: the folder in which each start gets a folder; `file`: the saved scenario;
+    `within`: the folder outside of which no file that it names is opened without `control`, which allows runs."""
 
-    def __init__(self, file: Callable[[], Path], results: Path, *, control: bool) -> None:
+    def __init__(self, file: Callable[[], Path], results: Path, *, control: bool, within: Path) -> None:
         self._file, self._results, self.control = file, results, control
+        self._within = None if control else within
         # a thread inherits the nice value of the one that makes it, and the server's threads are made at nice 10 (../site.py)
         self._starter = ThreadPoolExecutor(1, "start")
         self._starter.submit(lambda: None).result()
@@ -188,4 +190,6 @@ class Starts:
         if self._plan is not None:
             return self._plan
         file = self._file()
-        return SeedsPlan(load(file), [str(file)], self._results / file.stem, self.control, _starter=self._starter)
+        return SeedsPlan(
+            load(file, within=self._within), [str(file)], self._results / file.stem, self.control, _starter=self._starter
+        )

@@ -19,7 +19,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from keys.errors import UsageError
-from keys.toml_lines import Path, TooMuch, locate
+from keys.toml_lines import Path, TooMuch, locate, parse
 from scenarios.document import dotted
 from scenarios.toml_text import MAX_DEPTH, value_text
 
@@ -34,7 +34,9 @@ Values = dict[str, Any]
 def values_of(text: str) -> Values:
     """The plain values of a text. Raises UsageError for one that is no TOML."""
     try:
-        return tomllib.loads(text)
+        return parse(text)[0]
+    except TooMuch as problem:
+        raise UsageError(f"line {problem.line}: {problem}") from None
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise UsageError(f"the text is not TOML: {problem}; correct it first") from None
 

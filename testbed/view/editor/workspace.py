@@ -11,13 +11,11 @@ import re
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from record.errors import RecordError
 from record.files import atomic_file, plain_file
 from scenarios.toml_file import MAX_FILE_BYTES
 from testbed.errors import UsageError, shortened
-from testbed.view.editor.toml_edits import matching
 
 PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 ENDING = ".toml"
@@ -25,12 +23,6 @@ PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".
 MAX_PICTURE_BYTES = 20 << 20
 MAX_LISTED = 500
 DRAFT = ".draft"  # of FILE.toml: .FILE.toml.draft beside it
-# keys of a scenario that name files, `*` for each element; the check reads these files
-FILES: tuple[tuple[str, ...], ...] = (
-    ("base",), ("topology", "file"), ("radio",), ("mobility",), ("mobility", "model"), ("mobility", "file"),
-    ("propagation", "file"), ("traffic",), ("flows", "*", "traffic"), ("routing",), ("routing", "protocol"),
-    ("flows", "*", "sizes"), ("flows", "*", "distributions"), ("stations", "*", "rootfs"), ("stations", "*", "image"),
-)  # fmt: skip
 
 
 class Workspace:
@@ -130,24 +122,6 @@ class Workspace:
         while (self.folder / (name := f"{stem}{f'-{number}' if number > 1 else ''}{ENDING}")).exists():
             number += 1
         return name
-
-    def outside(self, values: dict[str, Any], file: Path) -> tuple[tuple[str | int, ...], str] | None:
-        """The first key of a scenario's values that names a file outside of the folder, with what it names: the check would
-        open that file, and say what is wrong in it."""
-        for pattern in FILES:
-            for path, written in matching(values, pattern):
-                if not isinstance(written, str):
-                    continue
-                is_path = pattern[-1] in ("base", "file", "sizes", "rootfs", "image") or "/" in written
-                if is_path and "\0" not in written and not self._holds(file.parent / written):
-                    return path, written
-        return None
-
-    def _holds(self, path: Path) -> bool:
-        try:
-            return path.resolve().is_relative_to(self.folder)
-        except (OSError, RuntimeError, ValueError):  # too long, a circle of links
-            return False
 
     def _name(self, name: object, endings: tuple[str, ...], wanted: str) -> str:
         text = name.strip() if isinstance(name, str) else ""

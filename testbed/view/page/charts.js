@@ -180,7 +180,7 @@ function keepHeight() {
 
 // For tests: of each chart its title, the numbers on its axis and whether now is within it.
 export function drawn() {
-  return charts.map(({ plot, figure, ticks }) => ({ title: figure.querySelector("strong").textContent, ticks: ticks.length, axis: [plot.scales.x.min, plot.scales.x.max], left: plot.bbox.left / devicePixelRatio, right: (plot.bbox.left + plot.bbox.width) / devicePixelRatio, hasNow: plot.scales.x.min <= (state.now - zero()) / 1e9 && (state.now - zero()) / 1e9 <= plot.scales.x.max }));
+  return charts.map(({ plot, figure, ticks, times }) => ({ title: figure.querySelector("strong").textContent, ticks: ticks.length, times, axis: [plot.scales.x.min, plot.scales.x.max], left: plot.bbox.left / devicePixelRatio, right: (plot.bbox.left + plot.bbox.width) / devicePixelRatio, hasNow: plot.scales.x.min <= (state.now - zero()) / 1e9 && (state.now - zero()) / 1e9 <= plot.scales.x.max }));
 }
 
 // A title, and for each line a sample of it with its name and its value now; a flow's RTO stands behind its RTT.
@@ -242,14 +242,15 @@ function chart({ kind, unit, lines, stepped, verdicts, before }, { figure, outpu
   const { data, series } = joined(lines, unit, stepped, before ? -1 : 1);
   const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: `${11 * scaleOfText()}px system-ui, sans-serif` };
   const ticks = []; // a scale needs two; half of the default distance gives them in every range
-  const numbers = (_plot, values) => (ticks.splice(0, ticks.length, ...values), values.map(short));
+  const numbers = (_plot, values) => (ticks.splice(0, ticks.length, ...values), values.map(short)), times = [];
+  const instants = (_plot, values) => times.splice(0, times.length, ...instantsOf(values)) && times;
   const plot = new uPlot({
     width: Math.max(200, scroller.clientWidth), height: heightOfChart(kind), padding: [6, 0, 0, 0], series: [{}, ...series], scales: { x: { time: false, range: () => along }, y: { range: heightOf(data) } },
-    axes: [{ ...axis, size: 18 * scaleOfText(), gap: 3, ticks: { show: false } }, { ...axis, size: lanes.LEFT, space: 16 * scaleOfText(), values: numbers }], cursor: { drag: { x: false, y: false }, points: { show: false } },
+    axes: [{ ...axis, size: 18 * scaleOfText(), gap: 3, space: 62 * scaleOfText(), ticks: { show: false }, values: instants }, { ...axis, size: lanes.LEFT, space: 16 * scaleOfText(), values: numbers }], cursor: { drag: { x: false, y: false }, points: { show: false } },
     hooks: { drawClear: [(one) => verdicts && drawVerdicts(one, verdicts)], draw: [(one) => drawMarks(one, marks)] },
   }, data, figure);
   plot.over.addEventListener("click", (event) => goTo(plot.posToVal(event.offsetX, "x") * 1e9 + zero()));
-  return { kind, plot, ticks, figure, outputs, lines, unit, verdicts, before };
+  return { kind, plot, ticks, times, figure, outputs, lines, unit, verdicts, before };
 }
 
 // From 0 to the largest. uPlot fits what lies within the window; a line that only crosses it has its points outside.
@@ -267,6 +268,14 @@ function joined(lines, unit, stepped, align) {
     dash, paths: stepped || thin ? uPlot.paths.stepped({ align }) : undefined,
   }));
   return { data, series };
+}
+
+// With as many digits as the step between them needs: no two are the same text.
+function instantsOf(values) {
+  const step = values.length > 1 ? values[1] - values[0] : 1;
+  let digits = 0;
+  while (digits < 9 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-3) digits += 1;
+  return values.map((value) => value.toFixed(digits));
 }
 
 function short(value) {

@@ -45,7 +45,8 @@ class Firefox:
             self._socket = self._connected()
             self.version = self._ask("session.new", capabilities={})["capabilities"]["browserVersion"]
             self._ask("session.subscribe", events=["log.entryAdded"])
-            self._tab = self._ask("browsingContext.getTree")["contexts"][0]["context"]
+            # the tab of the start leaves the focus in the bar of the address: `document.hasFocus()` is false there
+            self._tab = self._ask("browsingContext.create", type="tab")["context"]
             self.resize(width, height)
         except BaseException:
             self.__exit__()

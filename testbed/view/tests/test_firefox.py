@@ -1,6 +1,6 @@
 """The pages in Firefox, with axe and without a complaint on the console: a recorded run, one under way, and the first page.
 
-Their tests in Chromium (test_page*.py) look at more; the editor is tested there alone.
+Their tests in Chromium (test_page*.py) look at more; the editor's are in ../editor/tests/test_editor_firefox.py.
 """
 
 import base64
@@ -138,7 +138,7 @@ def test_a_run_under_way_is_followed_acted_on_and_then_shown_as_recorded(tmp_pat
         until(page, "document.activeElement.closest('#menu')")
         page.press("ArrowDown")
         assert page.evaluate("document.activeElement.textContent") == "Switch off"
-        page.evaluate("document.activeElement.click()")  # a headless Firefox has no focus, so that Enter does not act on a button
+        page.press("Enter")
         until(page, "window.manetView.state.live.off.has('sta3')")
         page.click_on('button[data-station="sta3"]', button=2)
         until(page, "document.querySelector('#menu [role=menuitem]')")

@@ -239,3 +239,28 @@ def test_a_wrong_operation_is_refused_in_one_line_and_changes_nothing(wrong):
     with pytest.raises(UsageError) as refused:
         drawing.apply(wrong)
     assert "\n" not in str(refused.value) and drawing.text == "hops = 2\n" and not drawing.can_undo
+
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "add_stations", "at": [[10**400, 0]]}, {"op": "move_stations", "places": {"sta1": [10**400, 0]}},
+        {"op": "waypoint", "station": "sta1", "to": [10**400, 0], "speed": 1},
+        {"op": "waypoint", "station": "sta1", "to": [1, 0], "speed": 10**400},
+        {"op": "background", "file": "a.png", "width": 10**400, "x": 0, "y": 0}, {"op": "set", "path": ["hops"], "value": 2**63},
+        {"op": "set", "path": ["tcp"], "value": nested(900)}, {"op": "append", "path": ["flows"], "value": nested(900)},
+        {"op": "add_stations", "at": [nested(900)]},
+    ],
+)  # fmt: skip
+def test_numbers_and_tables_that_no_toml_has_are_refused(operation):
+    drawing = Drawing(COMMENTED)
+    with pytest.raises(UsageError, match=r"64 bits|nested"):
+        drawing.apply(operation)
+    assert drawing.text == COMMENTED and not drawing.can_undo

@@ -4,15 +4,20 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -65,23 +70,29 @@ class Edited:
         return status, answer
 
 
-@contextmanager
-def editor(folder: Path, *words: str, complaint: str = "") -> Iterator[Edited]:
-    """`manet view WORDS` in a folder, ended by Ctrl-C; what it then says of unsaved work begins with `complaint`."""
+def started(folder: Path, *words: str) -> Edited:
+    """`manet view WORDS` in a folder."""
     argv = [sys.executable, "-P", "-m", "testbed", "view", *words]
     process = subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "/edit?token=" in line, process.stderr.read() if process.stderr else line
+    return Edited(line.rsplit(": ", 1)[1].strip(), process)
+
+
+@contextmanager
+def editor(folder: Path, *words: str, complaint: str = "") -> Iterator[Edited]:
+    """`manet view WORDS` in a folder, ended by Ctrl-C; what it then says of unsaved work begins with `complaint`."""
+    running = started(folder, *words)
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert "/edit?token=" in line, process.stderr.read() if process.stderr else line
-        yield Edited(line.rsplit(": ", 1)[1].strip(), process)
+        yield running
     finally:
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert process.returncode == 0
+        running.process.send_signal(signal.SIGINT)
+        _, said = running.process.communicate(timeout=30)
+    assert running.process.returncode == 0
     assert (said.startswith(complaint) and said.count("\n") == 1) if complaint else said == "", said
 
 
@@ -163,14 +174,10 @@ def test_ctrl_c_with_unsaved_work_names_the_draft_and_the_next_editor_asks(tmp_p
 
 
 def test_a_killed_server_loses_nothing(tmp_path):
-    running = editor(tmp_path, "--new", "walk.toml")
-    held = running.__enter__()
-    text = held.change(op="add_stations", at=PLACED)["text"]
-    held.process.kill()
-    held.process.wait(30)
-    for stream in (held.process.stdout, held.process.stderr):
-        assert stream is not None
-        stream.close()
+    running = started(tmp_path, "--new", "walk.toml")
+    text = running.change(op="add_stations", at=PLACED)["text"]
+    running.process.kill()
+    running.process.communicate(timeout=30)
     assert (tmp_path / ".walk.toml.draft").read_text() == text
 
 
@@ -193,7 +200,10 @@ def test_a_wrong_command_is_refused_in_one_line(tmp_path, words, line):
 
 # --- attacks --------------------------------------------------------------------------------------------------------------------
 
-READ = ("/api/edit/state", "/api/edit/check", "/api/edit/form", "/api/edit/files", "/api/edit/runs", "/api/edit/background")
+READ = (
+    "/api/edit/state", "/api/edit/check", "/api/edit/form", "/api/edit/files", "/api/edit/runs", "/api/edit/background",
+    "/api/edit/plot?run=x&flow=1", "/api/edit/figure/x.png", "/api/run", "/metrics",
+)  # fmt: skip
 WRITE = ("change", "draft", "save", "start", "stop")
 
 
@@ -240,6 +250,12 @@ def test_names_that_are_markup_are_text(edited):
         policy = page.headers["content-security-policy"]
         assert "script-src 'self'" in policy and "unsafe" not in policy and evil.encode() not in page.read()
     assert edited.ask("check")["problem"]["path"] == ["tcp"]
+
+
+def test_no_module_of_the_page_makes_markup_of_text():
+    own = [path for path in PAGE.rglob("*.js") if "vendor" not in path.parts]
+    wrong = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc", "setHTML")
+    assert len(own) > 20 and [(path.name, word) for path in own for word in wrong if word in path.read_text()] == []
 
 
 @pytest.mark.parametrize(
@@ -292,3 +308,89 @@ def test_the_background_is_a_picture_of_the_folder_alone(edited, tmp_path):
         })  # fmt: skip
         edited.version += status == 200
         assert edited.send("/api/edit/background")[0] == 404
+
+
+@pytest.mark.parametrize("text", ['mobility = "../secret.csv"\n', 'base = "moving.toml"\n', 'routing = "../secret.csv"\n'])
+def test_the_view_of_an_editor_without_control_opens_no_file_outside(tmp_path, text):
+    space = tmp_path / "space"
+    space.mkdir()
+    (tmp_path / "secret.csv").write_text("swordfish = [\n")
+    (space / "moving.toml").write_text('hops = 1\nmobility = "../secret.csv"\n')
+    (space / "x.toml").write_text(text if "base" in text else f"hops = 1\n{text}")
+    with editor(space, "--edit", "x.toml") as running:
+        for path in ("/api/run", "/api/movement", "/api/campaign", "/api/routes?t=0"):
+            status, answer = running.send(path)
+            assert status == 400 and "outside of" in answer["error"] and "swordfish" not in answer["error"]
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r"
+
+
+def test_escape_sequences_reach_no_terminal_and_no_message(edited, tmp_path):
+    written = json.dumps(ESCAPES)  # in TOML the same escapes
+    for text in (f"hops = 2\ntcp = {written}\n", f"hops = 2\n{written} = 1\n", f"hops = 2\ntcp = '{ESCAPES}'\n"):
+        edited.change(op="text", text=text, joins=False)
+        problem = edited.ask("check")["problem"]
+        assert problem is None or problem["text"].isprintable(), text
+    for path in (f"/api/edit/figure/{quote(ESCAPES)}", f"/static/{quote(ESCAPES)}", f"/api/edit/plot?run={quote(ESCAPES)}"):
+        status, answer = edited.send(path)
+        assert status == 404 and answer["error"].isprintable()
+    for name in (f"{ESCAPES}.toml", f"a{ESCAPES}/b.toml"):
+        status, answer = edited.send("/api/edit/save", {"name": name, "version": edited.version, "overwrite": True})
+        assert status == 400 and answer["error"].isprintable()
+    for operation in (
+        {"op": ESCAPES}, {"op": "set", "path": ["hops"], "value": 1, ESCAPES: 2}, {"op": "remove", "path": ["hops", ESCAPES]},
+        {"op": "remove_stations", "stations": [ESCAPES]}, {"op": "rename_station", "station": ESCAPES, "name": ESCAPES},
+        {"op": "move_stations", "places": {ESCAPES: [0, 0]}}, {"op": "background", "file": ESCAPES, "width": 1, "x": 0, "y": 0},
+    ):  # fmt: skip
+        status, answer = edited.send("/api/edit/change", {"operation": operation, "version": edited.version})
+        assert status == 400 and answer["error"].isprintable(), operation
+    assert edited.send("/api/edit/state", Host=f"x{quote(ESCAPES)}")[0] == 421
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".walk.toml.draft"]
+
+
+def test_ten_thousand_changes_at_once_are_one_change_and_another_tab_is_answered(edited):
+    """As of a tab gone wild: each names the same version, so that one is carried out."""
+    host, port = edited.base.removeprefix("http://").split(":")
+    body = json.dumps({"operation": {"op": "add_stations", "at": [[0, 0]]}, "version": 1}).encode()
+    count, clients, first = 10_000, 20, edited.ask("state")["version"]
+    answers: Counter[int] = Counter()
+    longest = 0.0
+
+    def wild(token: str) -> list[int]:
+        request = (
+            f"POST /api/edit/change HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        ).encode() + body
+        found = []
+        with socket.create_connection((host, int(port)), timeout=300) as connection, connection.makefile("rb") as incoming:
+            for _ in range(0, count // clients, 50):
+                connection.sendall(request * 50)
+                for _ in range(50):
+                    found.append(int(incoming.readline().split()[1]))
+                    length = 0
+                    while (line := incoming.readline()) != b"\r\n":
+                        name, _, value = line.partition(b":")
+                        length = int(value) if name.lower() == b"content-length" else length
+                    incoming.read(length)
+        return found
+
+    before = resident(edited)
+    with ThreadPoolExecutor(clients) as pool:
+        futures = [pool.submit(wild, edited.token if client % 2 else "x" * 32) for client in range(clients)]
+        while not all(future.done() for future in futures):
+            begin = time.monotonic()
+            assert edited.ask(f"state?after={first + 1}")["version"] in (first, first + 1)
+            longest = max(longest, time.monotonic() - begin)
+        for future in futures:
+            answers.update(future.result())
+    assert answers == {401: count // 2, 409: count // 2 - 1, 200: 1}
+    assert len(edited.ask("check")["picture"]["stations"]) == 1
+    assert resident(edited) - before < 64 << 20, "bytes"
+    print(f"longest answer to another tab {longest:.3f} s")
+
+
+def resident(edited: Edited) -> int:
+    """Bytes of memory of the server."""
+    pages = int(Path(f"/proc/{edited.process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

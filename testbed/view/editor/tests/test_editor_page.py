@@ -301,6 +301,47 @@ def test_a_chain_that_is_drawn_back_to_its_begin_has_places(browser, edited):  #
         assert [b[0] - a[0] for a, b in itertools.pairwise(places)] == pytest.approx([200] * 4)
 
 
+def test_the_ground_stays_below_the_pointer_while_the_lines_around_the_map_wrap(browser, edited):  # noqa: F811
+    def ground() -> list[float]:
+        """Where a place of the scenario is in the window, and the height of the map."""
+        return page.evaluate(
+            """(({ x, y, height }, [left, top]) => [x + left, y + top, height])(
+                document.getElementById('map').getBoundingClientRect(), window.manetEditor.map.toScreen([100, 100]))"""
+        )
+
+    with shown(browser, edited) as page:
+        page.click("[data-tool=station]")
+        click(page, (100, 100))
+        x, y, height = ground()
+        edited.version = page.evaluate("window.manetEditor.state.version")
+        edited.change(op="add_stations", at=[[300, 100], [500, 100]])
+        for source in ("sta1", "sta2", "sta3"):  # a line of the legend for each flow
+            edited.change(op="append", path=["flows"], value={"from": source, "to": "sta2" if source == "sta1" else "sta1"})
+        until(page, "window.manetEditor.state.values.flows?.length === 3")
+        quiet(page)
+        assert ground()[2] < height - 10, "the legend has wrapped, else this shows nothing"
+        assert ground()[:2] == pytest.approx([x, y], abs=0.6)
+        edited.change(op="set", path=["flows", 0, "tcp"], value="no such algorithm " * 9)  # a long error above the map
+        page.wait_for_selector("#verdict-line.bad")
+        quiet(page)
+        assert ground()[:2] == pytest.approx([x, y], abs=0.6)
+        per_metre = page.evaluate("window.manetEditor.map.toScreen([1, 0])[0] - window.manetEditor.map.toScreen([0, 0])[0]")
+        page.mouse.click(x, y + 40)
+        quiet(page)
+        assert values_of(page)["positions"][-1] == pytest.approx([100, 100 - 40 / per_metre], abs=2)
+
+
+def test_a_file_with_the_lines_ends_of_windows_is_not_changed_by_being_looked_at(browser, tmp_path):  # noqa: F811
+    (tmp_path / "a.toml").write_bytes(b"# one\r\nhops = 2\r\n")
+    with editor(tmp_path, "--edit", "a.toml") as running:
+        with shown(browser, running) as page:
+            quiet(page)
+            assert page.evaluate("document.querySelector('#saved').textContent") == "saved"
+            type_in(page, "seeds = 3\n")
+            assert values_of(page) == {"hops": 2, "seeds": 3}
+        save(running)
+
+
 def test_the_keyboard_alone_draws_a_scenario(browser, edited, tmp_path):  # noqa: F811
     with shown(browser, edited) as page:
         page.locator("[data-tool=chain]").focus()
@@ -419,11 +460,16 @@ def test_markup_in_names_is_text(browser, tmp_path):  # noqa: F811
     evil = "<img src=x onerror=document.title='owned'>"
     (tmp_path / "a.toml").write_text(
         f'topology = "positions"\npositions = [[0, 0], {{ name = "{evil}", at = [9, 9] }}]\ntcp = "{evil}"\n'
+        f'flows = [{{ from = "{evil}", to = "{evil}", traffic = "{evil}", "{evil}" = 1 }}]\nrouting = "{evil}"\n'
+        f'wires = [{{ station = "{evil}", host = "{evil}" }}]\nevents = [{{ at = "{evil}", power = "{evil}" }}]\n'
     )
+    (tmp_path / ".a.toml.draft").write_text(f'tcp = "{evil}"\n')
     with editor(tmp_path, "--edit", "a.toml") as running, shown(browser, running) as page:
+        page.click("#no")  # of the draft
         for summary in page.locator("#forms > details > summary").all():
             summary.click()
         page.wait_for_selector("#verdict-line.bad")
+        page.wait_for_selector("#line button")
         assert page.locator("img").count() == 0 and "owned" not in page.title()
 
 

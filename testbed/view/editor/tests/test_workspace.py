@@ -72,30 +72,3 @@ def test_a_full_disk_leaves_the_old_file_and_is_one_line(workspace):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert (workspace.folder / "x.toml").read_text() == "a = 1\n"
     assert not [entry for entry in workspace.folder.iterdir() if entry.name.endswith(".new")]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"base": "../secret.toml"}, {"mobility": "/etc/passwd"}, {"mobility": {"file": "../x.csv"}},
-        {"mobility": {"model": "../x"}},
-        {"propagation": {"model": "trace", "file": "/etc/shadow"}}, {"routing": "../daemon.toml"},
-        {"routing": {"protocol": "/d.toml"}},
-        {"flows": [{"sizes": "inner/a"}, {"sizes": "/etc/shadow"}]},
-        {"flows": [{"distributions": "out/secret.toml"}]},
-        {"stations": [{"rootfs": "/"}]}, {"base": "link.toml"},
-        {"topology": {"file": "/etc/passwd"}}, {"radio": "../secret.toml"}, {"traffic": "../secret.toml"},
-        {"flows": [{"traffic": "../secret.toml"}]},
-    ],
-)  # fmt: skip
-def test_a_key_that_names_a_file_outside_is_found(workspace, values):
-    found = workspace.outside(values, workspace.folder / "x.toml")
-    assert found is not None and found[0][0] in values
-
-
-def test_keys_that_name_no_file_outside_are_not(workspace):
-    values = {
-        "base": "inner/a.toml", "mobility": "random-waypoint", "routing": "aodv", "propagation": {"model": "disc"},
-        "flows": [{"distributions": "1995"}, {"command": ["/bin/ping"]}], "stations": "tap",
-    }  # fmt: skip
-    assert workspace.outside(values, workspace.folder / "x.toml") is None

@@ -143,23 +143,25 @@ function widened(path, value) {
 
 function input(words, path, parse) {
   const node = element("input", { type: "text", spellcheck: "false", autocomplete: "off", ...words });
-  let shown = "", typing = false;
+  let shown = "", typing = false, wrong = false;
   node.addEventListener("input", () => (typing = true));
   node.addEventListener("change", () => {
     const text = node.value.trim();
-    typing = false;
+    typing = wrong = false;
     if (text === shown) return;
     const value = text === "" ? undefined : parse(text);
     node.setCustomValidity(value === null ? "not a number" : "");
-    if (value === null) return void node.setAttribute("aria-invalid", "true");
+    if (value === null) return void ((wrong = true), node.setAttribute("aria-invalid", "true"));
     node.removeAttribute("aria-invalid");
     if (text === "" && shown === "") return;
     set(path, value);
   });
   return {
     node, show(value) {
+      const before = shown;
       shown = value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
-      if (typing && document.activeElement === node) return; // somebody writes here
+      if ((typing && document.activeElement === node) || (wrong && shown === before)) return; // somebody writes here
+      wrong = false;
       if (node.value !== shown) node.value = shown;
       node.setCustomValidity("");
     },
@@ -241,20 +243,27 @@ const MAKERS = {
     return { simple: true, nodes: [node], show: (value) => (node.value = value === undefined || !field.choices.includes(value) ? "" : JSON.stringify(value)) };
   },
   tuple(field, path, about) {
-    let shown = [];
+    let shown = [], part = false; // whether only a part of it is typed
     const inputs = field.fields.map((one, place) => {
       const node = element("input", { type: "text", "aria-label": `${about.name} ${place + 1}`, ...(one.kind === "text" ? { list: "nodes" } : {}) });
+      node.addEventListener("input", () => (part = true));
       node.addEventListener("change", () => {
         const texts = inputs.map((each) => each.value.trim());
+        if (texts.every((text) => text === "")) part = false;
         if (texts.every((text) => text === "")) return void (shown !== undefined && set(path, undefined));
         const parsed = texts.map((text, index) => (field.fields[index].kind === "text" ? text : numberOf(field.fields[index])(text)));
-        if (texts.every((text) => text !== "") && parsed.every((value) => value !== null)) set(path, parsed);
+        const whole = texts.every((text) => text !== "") && parsed.every((value) => value !== null);
+        inputs.forEach((each, index) => (texts[index] && parsed[index] === null ? each.setAttribute("aria-invalid", "true") : each.removeAttribute("aria-invalid")));
+        if (whole) (part = false), set(path, parsed);
       });
       return node;
     });
     return {
       nodes: [element("div", { class: "row" }, ...inputs, element("span", { class: "unit" }, field.fields[0].unit ?? ""))], show(value) {
+        const same = JSON.stringify(value) === JSON.stringify(shown);
         shown = value;
+        if (part && (same || inputs.includes(document.activeElement))) return; // somebody writes here
+        part = false;
         inputs.forEach((node, place) => (node.value = value?.[place] ?? ""));
       },
     };
@@ -325,8 +334,15 @@ const MAKERS = {
     };
   },
   map(field, path, about) {
-    const rows = element("div"), key = element("input", { type: "text", "aria-label": `${about.name}: name of a new entry`, placeholder: "name" });
+    const rows = element("div"), made = new Map(), key = element("input", { type: "text", "aria-label": `${about.name}: name of a new entry`, placeholder: "name" });
     const value = element("input", { type: "text", "aria-label": `${about.name}: value of a new entry`, placeholder: "value" }), add = element("button", { type: "button" }, "Add");
+    const rowOf = (name) => {
+      const at = [...path, name], { node, show } = input({ "aria-label": name }, at, valueOf);
+      const gone = element("button", { type: "button", "aria-label": `Remove ${name}`, onclick: () => set(at, undefined) }, "Remove");
+      const row = element("div", { class: "row" }, element("span", { class: "name" }, name), node, gone);
+      rows.append(row);
+      return { node: row, show };
+    };
     add.addEventListener("click", () => {
       if (!key.value.trim() || !value.value.trim()) return;
       set([...path, key.value.trim()], valueOf(value.value.trim()));
@@ -335,12 +351,11 @@ const MAKERS = {
     return {
       nodes: [rows, element("div", { class: "row" }, key, value, add)], show(now) {
         const entries = now && typeof now === "object" && !Array.isArray(now) ? Object.entries(now) : [];
-        rows.replaceChildren(...entries.map(([name, one]) => {
-          const at = [...path, name], made = input({ "aria-label": name }, at, valueOf);
-          made.show(one);
-          const gone = element("button", { type: "button", "aria-label": `Remove ${name}`, onclick: () => set(at, undefined) }, "Remove");
-          return element("div", { class: "row" }, element("span", { class: "name" }, name), made.node, gone);
-        }));
+        for (const [name, { node }] of made) if (!entries.some(([one]) => one === name)) node.remove(), made.delete(name);
+        for (const [name, one] of entries) {
+          if (!made.has(name)) made.set(name, rowOf(name));
+          made.get(name).show(one);
+        }
       },
     };
   },
@@ -365,7 +380,7 @@ const MAKERS = {
     free.addEventListener("change", () => free.value.trim() && set(path, free.value.trim()));
     details.make = () => {
       if (!made.has(name)) made.set(name, flat(tableOf() ?? [], path));
-      body.replaceChildren(made.get(name).node);
+      put(body, made.get(name).node);
       made.get(name).show(latest);
     };
     details.addEventListener("toggle", () => details.open && details.make());
@@ -374,11 +389,12 @@ const MAKERS = {
         latest = value;
         name = nameOf(value) || (value && typeof value === "object" && "file" in value ? "file" : "") || String(field.default ?? "");
         const known = field.names.includes(name);
+        details.hidden = !(tableOf() ?? []).length;
+        if (details.open) details.make();
+        if (document.activeElement === free) return; // somebody writes here
         list.value = value === undefined ? "" : known ? name : "\0";
         free.hidden = value === undefined || known;
         free.value = known ? "" : nameOf(value);
-        details.hidden = !(tableOf() ?? []).length;
-        if (details.open) details.make();
       },
     };
   },
@@ -390,7 +406,7 @@ const MAKERS = {
       place = which;
       if (place < 0) return void body.replaceChildren();
       if (!made.has(place)) made.set(place, fieldOf({ ...field.options[place], text: "", key: field.key }, path, { name: about.name }));
-      body.replaceChildren(made.get(place).node);
+      put(body, made.get(place).node);
       made.get(place).show(latest !== undefined && fits(field.options[place], latest) ? latest : undefined);
     };
     list.addEventListener("change", () => {
@@ -410,6 +426,11 @@ const MAKERS = {
     };
   },
 };
+
+// A node that is there already stays, and with it the focus and what is typed.
+function put(host, node) {
+  if (host.firstChild !== node) host.replaceChildren(node);
+}
 
 // The fields of a table, without a frame of their own.
 function flat(fields, path) {

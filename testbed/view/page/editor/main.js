@@ -21,33 +21,35 @@ function notice(line, good = false) {
   by("notice").classList.toggle("good", good);
 }
 
+// What there is to say when a request went well: what is not safe yet stays.
+function settled() {
+  lost = false;
+  notice(state.draft_error ? `Not safe yet: ${state.draft_error}` : "");
+}
+
 function speak(line) {
   by("speech").textContent = line;
 }
 
 // --- the document ---------------------------------------------------------------------------------------------------------------
 
-// One change after the other, each on the version that the one before has left. Whether the server has taken it.
+// One change after the other, each on the version that the one before has left, and behind what was typed before it. Whether the
+// server has taken it. Without an operation: what was typed.
 function change(operation) {
   waiting += 1;
-  queue = queue.then(async () => {
-    if (operation.op !== "text") await flushInside();
-    return carryOut(operation);
+  showSaved();
+  const done = queue.then(async () => {
+    const taken = await sendText();
+    return operation ? carryOut(operation) : taken;
   }).finally(() => ((waiting -= 1), showSaved()));
-  return queue;
-}
-
-let typing = null;
-async function flushInside() {
-  typing = null;
-  await text.flush(true);
-  if (typing) await carryOut(typing);
+  queue = done.catch(() => {}); // a fault of the page must not stop what comes after it
+  return done;
 }
 
 async function carryOut(operation) {
   try {
-    adopt(await post("change", { operation, version: state.version }));
-    if (!lost) notice("");
+    adopt(await answeredAtLast(() => post("change", { operation, version: state.version })), true);
+    settled();
     return true;
   } catch (problem) {
     refused(problem, operation);
@@ -55,31 +57,55 @@ async function carryOut(operation) {
   }
 }
 
+// Another tab was faster, and something was typed here: neither is dropped without a question.
+async function sendText() {
+  for (let joins = text.joins(); text.isPending(); ) {
+    if (!text.isBasedOn(state.text)) {
+      if (await question("Another tab, or the map, has changed the scenario while you typed here. Keep the text of this tab? “No” shows the other text; Undo leads to it as well.")) (joins = false), text.rebase(state.text);
+      else text.reset(state.text);
+      continue;
+    }
+    const mine = text.now();
+    try {
+      const now = await answeredAtLast(() => post("change", { operation: { op: "text", text: mine, joins }, version: state.version }));
+      text.sent(now.text);
+      adopt(now);
+      settled();
+    } catch (problem) {
+      if (!problem.body?.state) return refused(problem), false;
+      if (problem.body.state.text === mine) text.sent(mine); // its first answer was lost on the way
+      adopt(problem.body.state);
+    }
+  }
+  return true;
+}
+
+// While no server answers, a change waits here, and what is drawn and typed after it behind it: the tab asks before it closes.
+async function answeredAtLast(request) {
+  for (;;) {
+    try {
+      return await request();
+    } catch (problem) {
+      if (!problem.isLost) throw problem;
+      refused(problem);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+}
+
 function refused(problem, operation) {
   if (!(problem instanceof Refused)) throw problem;
-  if (operation?.op === "text") text.markPending();
-  lost = problem.status === 0 || problem.status === 401;
-  if (problem.body.state) {
-    if (operation?.op === "text") return conflict(problem, operation);
-    adopt(problem.body.state);
-  }
-  notice(problem.message);
+  lost = problem.isLost;
+  if (problem.body.state) adopt(problem.body.state);
+  notice(lost && state.draft_error ? `${problem.message} The draft could not be written: copy the text from here.` : problem.message);
   if (!problem.body.state && !lost && operation) check(); // the map may show what was refused
 }
 
-// Another tab was faster, and something was typed here: neither is dropped without a question.
-async function conflict(problem, operation) {
-  const mine = operation.text;
-  const keep = await question("Another tab has changed the scenario while you typed here. Keep the text of this tab? “No” shows the other tab's; Undo leads to it as well.");
-  text.forget();
-  adopt(problem.body.state);
-  if (keep) await carryOut({ op: "text", text: mine, joins: false });
-}
-
-function adopt(now) {
-  const fresh = now.version !== state.version;
+// `isOurs`: the state after a change made here, of the one before it.
+function adopt(now, isOurs = false) {
+  const fresh = now.version !== state.version, merges = isOurs && text.isBasedOn(state.text ?? "");
   Object.assign(state, now);
-  text.show(now.text);
+  text.show(now.text, merges);
   forms.show(now.values);
   events.show(now.values, state.picture);
   by("title").textContent = `Edit ${now.name}`;
@@ -88,7 +114,6 @@ function adopt(now) {
   by("undo").disabled = !now.can_undo;
   by("redo").disabled = !now.can_redo;
   if (document.activeElement !== by("save-name")) by("save-name").value = now.name;
-  if (now.draft_error) notice(`Not safe yet: ${now.draft_error}`);
   showSaved();
   if (now.draft !== null) return void askAboutDraft(now);
   if (fresh) check();
@@ -97,12 +122,13 @@ function adopt(now) {
 
 function showSaved() {
   const clean = state.saved && !text.isPending() && !waiting;
-  by("saved").textContent = clean ? (state.exists ? "saved" : "new") : state.draft_error ? "not saved, no draft" : "not saved";
+  by("saved").textContent = clean ? (state.exists ? "saved" : "new") : state.draft_error ? "not safe" : "not saved";
   by("saved").className = `badge ${clean ? "valid" : "suspect"}`;
 }
 
+// `safe`: the answer that has the focus, as a hand on the keyboard may be typing.
 let answered = Promise.resolve();
-function question(line) {
+function question(line, safe = "yes") {
   answered = answered.then(() => new Promise((resolve) => {
     by("question-text").textContent = line;
     by("question").hidden = false;
@@ -112,7 +138,7 @@ function question(line) {
       resolve(yes);
     };
     [by("yes").onclick, by("no").onclick] = [end(true), end(false)];
-    by("yes").focus();
+    by(safe).focus();
   }));
   return answered;
 }
@@ -198,16 +224,28 @@ function pictureOf(background) {
 
 // --- files and runs -------------------------------------------------------------------------------------------------------------
 
-async function save(name = null, overwrite = false) {
+// What is typed in a field counts as entered.
+function enter() {
+  const field = document.activeElement;
+  if (field?.closest?.("#forms")) field.blur(), field.focus();
+}
+
+// All that was drawn, typed and entered is with the server.
+async function arrived() {
+  enter();
   await text.flush();
   await queue;
+}
+
+async function save(name = null, overwrite = false) {
+  await arrived();
   try {
     adopt(await post("save", { name, version: state.version, overwrite }));
-    notice("");
+    settled();
     speak(`${state.name} is saved`);
     return true;
   } catch (problem) {
-    if (problem.body?.question && (await question(problem.message))) return save(name, true);
+    if (problem.body?.question && (await question(problem.message, "no"))) return save(name, true);
     if (!problem.body?.question) refused(problem);
     return false;
   }
@@ -215,6 +253,7 @@ async function save(name = null, overwrite = false) {
 
 async function start(event) {
   event.preventDefault();
+  await arrived();
   if ((!state.saved || !state.exists || text.isPending()) && !(await save())) return;
   try {
     showRuns(await post("start", { seeds: Number(by("seeds").value) }));
@@ -267,11 +306,13 @@ function openView(event) {
 
 async function poll() {
   try {
-    const now = await ask(`state?after=${state.version}`);
-    if (lost) lost = false, notice("");
+    const unsafe = state.draft_error, now = await ask(`state?after=${unsafe ? 0 : state.version}`);
+    if (lost) settled();
     if (now.text !== undefined && !waiting) {
-      if (text.isPending()) await text.flush();
-      else adopt(now), speak("another tab has changed the scenario");
+      const elsewhere = now.version !== state.version;
+      if (elsewhere && text.isPending()) await text.flush();
+      else adopt(now), elsewhere && speak("another tab has changed the scenario");
+      if (unsafe !== state.draft_error) settled();
     }
     showRuns(await ask("runs"));
   } catch (problem) {
@@ -304,6 +345,7 @@ function setUpPage() {
     else if (key === "y") event.preventDefault(), change({ op: "redo" });
   });
   window.addEventListener("beforeunload", (event) => {
+    enter();
     if (state.saved && !text.isPending() && !waiting) return;
     event.preventDefault();
     event.returnValue = true; // for browsers before 2024
@@ -317,11 +359,7 @@ async function begin() {
     state.pictures = files.pictures;
     const fields = groups.flatMap((group) => group.fields), flow = fields.find((field) => field.key === "flows");
     const kinds = flow?.item.fields.find((field) => field.key === "traffic")?.names ?? ["bulk"];
-    text.setUp(by("text"), (content, joins, inside) => {
-      const operation = { op: "text", text: content, joins };
-      if (inside) return void (typing = operation);
-      return change(operation);
-    });
+    text.setUp(by("text"), () => change(null));
     forms.setUp(by("forms"), groups, change, map.stations);
     tools.setUp(change, () => state, speak, kinds);
     events.setUp(change, forms.reveal);

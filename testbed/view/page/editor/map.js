@@ -6,7 +6,7 @@ const svg = document.getElementById("map");
 const MAX_RANGES = 6; // with more stations only those of the selected one are drawn
 const MAX_NAMED = 120; // with more stations names are drawn of the selected ones alone
 const FLOWS = 6; // colours
-let picture = null, background = null, view = null, chosen = [], act = {}, drag = null, focused = null, atNs = 0, size = [0, 0];
+let picture = null, background = null, view = null, chosen = [], act = {}, drag = null, focused = null, atNs = 0, size = [0, 0], seen = null;
 
 // `act`: { tool(), place(point, event), station(name, event), move(places), choose(names), remove(names), drawn(from, to) }
 export function setUp(actions) {
@@ -93,8 +93,15 @@ function ringed() {
   return names.length <= MAX_RANGES && !chosen.length ? names : chosen.slice(0, MAX_RANGES);
 }
 
+// The map's height follows the lines around it, which wrap. The ground stays where it is in the window meanwhile: a hand aims at it.
 function settle() {
   size = [svg.clientWidth, svg.clientHeight];
+  if (!size[0] || !size[1]) return;
+  const { left, top } = svg.getBoundingClientRect(), last = seen;
+  seen = { window: `${innerWidth} ${innerHeight}`, x: left + scrollX + size[0] / 2, y: top + scrollY + size[1] / 2 };
+  if (last?.window === seen.window && view && !view.fits) {
+    for (const one of [view, drag?.view]) if (one) (one.x += (seen.x - last.x) / one.perMetre), (one.y -= (seen.y - last.y) / one.perMetre);
+  }
   if (view && (!view.fits || view.fits === size.join())) return;
   const [x0, x1, y0, y1] = bounds();
   view = { x: (x0 + x1) / 2, y: (y0 + y1) / 2, perMetre: Math.min(size[0] / (x1 - x0), size[1] / (y1 - y0)), fits: size.join() };
@@ -199,6 +206,7 @@ function scaleBar() {
 // --- pointer --------------------------------------------------------------------------------------------------------------------
 
 function pointOf(event) {
+  settle();
   const box = svg.getBoundingClientRect();
   return [event.clientX - box.left, event.clientY - box.top];
 }

@@ -2,13 +2,18 @@
 
 import { token } from "../api.js";
 
-const LOST = "The server does not answer. What it had is in the draft beside the file; this page keeps what you see. Start it again with --edit.";
+const LOST = "The server does not answer. What it had is in the draft beside the file; this page keeps what you see and tries again. If the server was ended, start it with --edit, and copy what came after from here.";
 const CHANGED = "Another server answers at this address now. Open the editor at the address that it printed; unsaved work is in its draft.";
 
 export class Refused extends Error {
   constructor(message, status, body) {
     super(message);
     Object.assign(this, { status, body });
+  }
+
+  // Whether no server has answered, or another one than the page's.
+  get isLost() {
+    return this.status === 0 || this.status === 401;
   }
 }
 

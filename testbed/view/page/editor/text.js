@@ -23,11 +23,13 @@ const colours = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--ink)", fontWeight: "bold" },
 ]);
 
-let view = null, timer = null, typed = 0, pending = false, send = () => {};
+// `base`: the server's text from which what is here was typed. Where the server's text is another one by now, both count until the
+// user has said which.
+let view = null, timer = null, sentMs = 0, base = "", send = () => {};
 
-// `onText(text, joins)`: what was typed, after a rest; returns when the server has it.
-export function setUp(host, onText) {
-  send = onText;
+// `onRest()`: after a rest of typing; sends what was typed, and returns when the server has it.
+export function setUp(host, onRest) {
+  send = onRest;
   const root = host.attachShadow({ mode: "open" }), box = document.createElement("div");
   box.className = "box";
   const sheet = new CSSStyleSheet();
@@ -37,7 +39,7 @@ export function setUp(host, onText) {
     extensions: [
       lineNumbers(), drawSelection(), highlightActiveLine(), lintGutter(), StreamLanguage.define(toml), syntaxHighlighting(colours), look,
       keymap.of(defaultKeymap.filter((one) => !/Mod-z|Mod-y|Mod-s/.test(one.key ?? ""))), EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ "aria-label": "The scenario as TOML. Escape, then Tab, leaves it." }),
+      EditorView.contentAttributes.of({ "aria-label": "The scenario as TOML. Escape, then Tab, leaves it.", tabindex: "0" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((one) => one.annotation(ours))) changed();
       }),
@@ -48,49 +50,89 @@ export function setUp(host, onText) {
 }
 
 function changed() {
-  pending = true;
   clearTimeout(timer);
-  timer = setTimeout(() => flush(), AFTER_MS);
+  timer = setTimeout(() => send(), AFTER_MS);
 }
 
-// Send what was typed. Also before any other change, so that none is made on an older text.
-// `inside`: of such a change, which the caller carries out.
-export async function flush(inside = false) {
+// Send what was typed now. Also before any other change, so that none is made on an older text.
+export async function flush() {
   clearTimeout(timer);
-  if (!pending) return;
-  pending = false;
-  const joins = performance.now() - typed < JOINED_MS;
-  await send(now(), joins, inside);
-  typed = performance.now();
+  if (isPending()) await send();
 }
 
 // Whether something was typed that the server does not have yet.
 export function isPending() {
-  return pending;
+  return now() !== base;
 }
 
-export function markPending() {
-  pending = true;
+export function isBasedOn(text) {
+  return plain(text) === base;
 }
 
-// What was typed is dropped, after a question.
-export function forget() {
+// What is typed here counts, as typed into `text`.
+export function rebase(text) {
+  base = plain(text);
+}
+
+// What is typed here is dropped, after a question.
+export function reset(text) {
   clearTimeout(timer);
-  pending = false;
+  replace(now(), plain(text));
+  base = plain(text);
 }
 
-function now() {
+export function now() {
   return view.state.doc.toString();
 }
 
-// Show the server's text: only what differs is replaced, so that cursor and scroll stay.
-export function show(text) {
-  const old = now();
-  if (pending || old === text) return;
-  let begin = 0, endOld = old.length, endNew = text.length;
-  while (begin < endOld && begin < endNew && old[begin] === text[begin]) begin += 1;
-  while (endOld > begin && endNew > begin && old[endOld - 1] === text[endNew - 1]) (endOld -= 1), (endNew -= 1);
-  view.dispatch({ changes: { from: begin, to: endOld, insert: text.slice(begin, endNew) }, annotations: ours.of(true) });
+// Whether what was typed joins what was sent before it to one step of undo.
+export function joins() {
+  return performance.now() - sentMs < JOINED_MS;
+}
+
+// The server has `text`, which was sent from here; more may have been typed since.
+export function sent(text) {
+  sentMs = performance.now();
+  base = plain(text);
+}
+
+// Show the server's text. What was typed meanwhile stays; `merges`: the text is the base after a change made here, which is taken
+// over beside what was typed unless both are in the same lines.
+export function show(text, merges) {
+  const wanted = plain(text), old = now();
+  if (old === base || old === wanted) replace(old, wanted);
+  else {
+    if (!merges) return;
+    const mine = difference(base, old), theirs = difference(base, wanted), [here, there] = [mine, theirs].map((one) => linesOf(base, one));
+    if (there.begin <= here.end && here.begin <= there.end) return;
+    const shift = there.begin > here.end ? mine.insert.length - (mine.end - mine.begin) : 0;
+    put(theirs.begin + shift, theirs.end + shift, theirs.insert);
+  }
+  base = wanted;
+}
+
+const plain = (text) => text.replace(/\r\n?/g, "\n"); // as the editor has it
+
+// Only what differs is replaced, so that cursor and scroll stay.
+function replace(old, text) {
+  const { begin, end, insert } = difference(old, text);
+  if (old !== text) put(begin, end, insert);
+}
+
+function put(from, to, insert) {
+  view.dispatch({ changes: { from, to, insert }, annotations: ours.of(true) });
+}
+
+function difference(old, text) {
+  let begin = 0, end = old.length, last = text.length;
+  while (begin < end && begin < last && old[begin] === text[begin]) begin += 1;
+  while (end > begin && last > begin && old[end - 1] === text[last - 1]) (end -= 1), (last -= 1);
+  return { begin, end, insert: text.slice(begin, last) };
+}
+
+function linesOf(text, { begin, end }) {
+  const behind = text.indexOf("\n", end);
+  return { begin: text.lastIndexOf("\n", begin - 1) + 1, end: behind < 0 ? text.length : behind };
 }
 
 // The line of what is refused.

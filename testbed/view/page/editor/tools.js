@@ -51,8 +51,15 @@ export function renew() {
     const [name] = map.selected(), place = map.places().get(name);
     if (!inputs.name || !place) return form();
     if (by("tool-form").contains(document.activeElement)) return;
-  }
-  if (tool === "select" || "from" in inputs) form();
+    form();
+  } else for (const name of ["from", "to"]) if (inputs[name]) choices(name);
+}
+
+// The stations of a select; the one that is chosen stays while it exists, and so do focus and the other fields.
+function choices(name, kept = inputs[name].value) {
+  const all = tool === "flow" ? map.nodes() : map.stations(), node = inputs[name];
+  if (all.join() !== [...node.options].map((one) => one.value).join()) node.replaceChildren(...all.map((one) => element("option", {}, one)));
+  node.value = kept && all.includes(kept) ? kept : name === "to" ? all.at(-1) ?? "" : all[0] ?? "";
 }
 
 function number(name, value = NUMBERS[name]) {
@@ -65,9 +72,8 @@ function form() {
   if (tool === "select") return selected();
   const made = names.map((name) => {
     if (["from", "to"].includes(name)) {
-      const all = tool === "flow" ? map.nodes() : map.stations();
-      inputs[name] = element("select", {}, ...all.map((one) => element("option", {}, one)));
-      inputs[name].value = kept[name] && all.includes(kept[name]) ? kept[name] : name === "to" ? all.at(-1) ?? "" : all[0] ?? "";
+      inputs[name] = element("select");
+      choices(name, kept[name]);
     } else if (name === "kind") inputs[name] = element("select", {}, ...kinds.map((one) => element("option", {}, one)));
     else if (name === "host") inputs[name] = element("input", { type: "text", value: kept.host ?? "host1", required: "", pattern: "[a-z0-9\\-]{1,10}" });
     else if (name === "file") {
