@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
-
 from testbed.programs import ROOT
 from testbed.view.editor.tests.test_editor import editor
 from testbed.view.tests.serving import view
@@ -109,6 +107,8 @@ def of_editor(browser: Any) -> None:
 
 def main() -> None:
     """Make them all."""
+    from playwright.sync_api import sync_playwright  # of ./setup.sh --pages
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         of_editor(browser)
