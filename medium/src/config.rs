@@ -6,7 +6,7 @@ use crate::phy::antenna::Change;
 use crate::phy::fading::Fading;
 use crate::phy::pattern::Directional;
 use crate::phy::propagation::Model;
-use crate::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
+use crate::phy::radio::{Radio, ANTENNA_HEIGHT, GAIN, TX_POWER};
 use crate::phy::walls;
 use crate::run_verdict::Thresholds;
 use crate::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
@@ -170,11 +170,19 @@ impl Config {
     /// [`ConfigError::Json`] or [`ConfigError::Misfit`].
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let values: serde_json::Value = serde_json::from_str(text).map_err(ConfigError::Json)?;
-        misfit::fit(Self::KEYS, &values).map_err(ConfigError::Misfit)?;
+        misfit::fit(Self::KEYS, &values).map_err(|wrong| ConfigError::Misfit(of_the_radio(wrong)))?;
         check_overrides("radio_overrides", values.get("radio_overrides")).map_err(ConfigError::Misfit)?;
         // the text again: it may have a key twice
         serde_json::from_str(text).map_err(ConfigError::Json)
     }
+}
+
+/// A key of a profile that stands beside `radio_overrides` and not in it, with the remedy.
+fn of_the_radio(wrong: Misfit) -> Misfit {
+    if wrong.mistake.starts_with("unknown key") && Radio::KEYS.iter().any(|key| key.name == wrong.key) {
+        return Misfit { mistake: "is a key of the radio; give it in radio_overrides".to_owned(), ..wrong };
+    }
+    wrong
 }
 
 /// Refuses what no table of a profile can be: another type, and null, which TOML does not have. The profile's reader checks the rest.
@@ -804,6 +812,7 @@ pub(crate) mod tests {
     #[test]
     fn mistakes_are_named_with_their_key() {
         assert_eq!(refusal(|j| j["quue"] = 1.into()), "key \"quue\": unknown key; did you mean queue?");
+        assert_eq!(refusal(|j| j["mcs"] = 3.into()), "key \"mcs\": is a key of the radio; give it in radio_overrides");
         assert!(refusal(|j| j["stations"] = serde_json::json!([])).contains("key \"stations\": 0 stations"));
         assert!(refusal(|j| j["stations"][1]["name"] = "sta1".into()).contains("\"sta1\" is already station 0"));
         assert_eq!(

@@ -106,11 +106,12 @@ main(int argc, char* argv[])
     uint32_t rts = 1000000;
     uint32_t retries = 7;
     uint32_t queue = 50;
+    uint32_t statistics = 50;
     uint32_t seed = 1;
     bool ampdu = true;
     bool discipline = true;
     CommandLine cmd(__FILE__);
-    cmd.AddValue("standard", "11a, 11b, 11g, 11n or 11ax (both at 5 GHz)", standard);
+    cmd.AddValue("standard", "11a, 11b, 11g, 11n, 11ac or 11ax (all three at 5 GHz)", standard);
     cmd.AddValue("rate", "WifiMode of data, where no manager chooses it", rate);
     cmd.AddValue("control", "WifiMode of RTS, where no manager chooses it", control);
     cmd.AddValue("manager", "Ideal or MinstrelHt; empty: the fixed rate", manager);
@@ -128,6 +129,7 @@ main(int argc, char* argv[])
     cmd.AddValue("rts", "RTS threshold, bytes", rts);
     cmd.AddValue("retries", "retry limit of a frame", retries);
     cmd.AddValue("queue", "packets in a queue of the MAC", queue);
+    cmd.AddValue("statistics", "ms between two updates of Minstrel-HT's estimates", statistics);
     cmd.AddValue("ampdu", "A-MPDUs", ampdu);
     cmd.AddValue("discipline", "FqCoDel above the MAC's queue", discipline);
     cmd.AddValue("warmup", "s before the measurement", g_warmup);
@@ -137,7 +139,7 @@ main(int argc, char* argv[])
 
     const bool dsss = standard == "11b";
     const bool he = standard == "11ax";
-    const bool qos = standard == "11n" || he;
+    const bool qos = standard == "11n" || standard == "11ac" || he;
     const bool in24GHz = dsss || standard == "11g";
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(seed);
@@ -145,6 +147,7 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(rts));
     Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue(std::to_string(queue) + "p"));
     Config::SetDefault("ns3::WifiMac::MpduBufferSize", UintegerValue(64)); // the window of a Block Ack; of HE 256 by default
+    Config::SetDefault("ns3::MinstrelHtWifiManager::UpdateStatistics", TimeValue(MilliSeconds(statistics)));
     Config::SetDefault("ns3::ArpCache::PendingQueueSize", UintegerValue(50));
     Config::SetDefault("ns3::WifiPhy::CcaSensitivity", DoubleValue(cca));
 
@@ -208,6 +211,7 @@ main(int argc, char* argv[])
     WifiHelper wifi;
     wifi.SetStandard(dsss                ? WIFI_STANDARD_80211b
                      : he                ? WIFI_STANDARD_80211ax
+                     : standard == "11ac" ? WIFI_STANDARD_80211ac
                      : qos               ? WIFI_STANDARD_80211n
                      : standard == "11g" ? WIFI_STANDARD_80211g
                                          : WIFI_STANDARD_80211a);

@@ -139,7 +139,8 @@ def _column_of(header: Mapping[str, int], place: str) -> str:
     if missing:
         raise LinksError(f'{place}: has no column "{missing[0]}"; a table has time_s, from, to, and one of {", ".join(COLUMNS)}')
     if strange:
-        raise LinksError(f'{place}: the column "{strange[0][:40]}" is not known; remove it')
+        remedy = "remove it" if known else f"one of {', '.join(COLUMNS)} has the value"
+        raise LinksError(f'{place}: the column "{strange[0][:40]}" is not known; {remedy}')
     if len(known) != 1:
         raise LinksError(f"{place}: has {len(known)} of the columns {', '.join(COLUMNS)}; give one")
     if RATE in header and known[0] != "delivery":

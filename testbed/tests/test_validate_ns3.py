@@ -1,6 +1,7 @@
 """ns-3's stored results, and its cases again: what the program is told, its answer, the comparison."""
 
 import re
+from fnmatch import fnmatch
 
 import pytest
 
@@ -20,6 +21,17 @@ def test_every_case_has_a_stored_result_of_its_own():
     assert len(REFERENCES) == len(list(ns3.references()))
     assert REFERENCES.keys() <= ns3.read().keys()
     assert {case.name for case in checks.ns3_cases(ns3.read())} == {f"ns3/{each.name}" for each in REFERENCES.values()}
+
+
+def test_every_stored_case_is_compared_in_some_form_or_left_out_for_a_reason():
+    def plain(case):
+        return ns3.VARIANT.sub("", case)
+
+    compared = {plain(case) for case in REFERENCES}
+    rest = [case for case in ns3.read() if plain(case) not in compared]
+    patterns = [pattern for pattern, _ in ns3.LEFT_OUT]
+    assert [case for case in rest if not any(fnmatch(case, pattern) for pattern in patterns)] == []
+    assert all(any(fnmatch(case, pattern) for case in rest) for pattern in patterns)
 
 
 def test_the_program_knows_every_option_that_a_case_gives_it():
@@ -53,6 +65,9 @@ def test_a_chain_is_told_with_its_route_and_losses():
          {"rate": "OfdmRate24Mbps", "retries": 1, "sense": -101, "error": "Nist", "losses": "0>1=97;1>0=97"}),
         ("edca-vo2016-be-one-station-vo", {"voice-txop": 2016, "flows": "1>0,4.5e+07,1500,48;1>0,4.5e+07,1500,0"}),
         ("retry30-a-hidden-2-rts1000000", {"retries": 30}),
+        ("settled-n-minstrel-senders10", {"manager": "MinstrelHt", "statistics": 1000, "warmup": 20.0, "error": "Nist"}),
+        ("nist-11ac-ideal-100m", {"standard": "11ac", "manager": "Ideal", "ampdu": 1, "error": "Nist"}),
+        ("nist-b-pair-450m", {"sense": -101, "error": "Nist"}),
         ("he80-mcs11-ampdu1", {"standard": "11ax", "rate": "HeMcs11", "width": 80, "ampdu": 1, "queue": 500, "rts": 1000000}),
     ],
 )  # fmt: skip
@@ -109,12 +124,26 @@ def test_a_result_repeats_within_a_hundredth_or_three_standard_errors():
     share = ns3_rerun._compared(
         REFERENCES["decode-OfdmRate24Mbps--82dBm-nist-sense-101"], Summary(500.0, 0.0, 1), Summary(600.0, 0.0, 1)
     )
+    nothing = REFERENCES["decode-OfdmRate24Mbps--88dBm-nist-sense-101"]
+    assert ns3_rerun._compared(nothing, Summary(0.0, 0.0, 1), Summary(9.0, 0.0, 1)).error == pytest.approx(0.009)
     assert share.ok and share.tolerance == pytest.approx(3 * (0.25 / 250 + 0.24 / 250) ** 0.5 / 0.5)
 
 
 def test_the_medium_is_compared_with_the_new_result():
     case = next(case for case in checks.ns3_cases({"a-circle-1-rts0": Summary(20000.0, 10.0, 5)}))
     assert (case.name, case.reference, case.tolerance) == ("ns3/a-circle/n=1/rts-on", 20000.0, 0.05)
+
+
+@pytest.mark.parametrize(("result", "tolerance"), [(Summary(20000.0, 1000.0, 4), 0.075), (Summary(20000.0, 1000.0, 100), 0.05)])
+def test_the_medium_may_differ_by_a_twentieth_or_three_standard_errors(result, tolerance):
+    case = next(checks.ns3_cases({"a-circle-1-rts0": result}))
+    assert case.tolerance == pytest.approx(tolerance)
+
+
+def test_where_ns_3_delivers_nothing_the_error_is_a_share_of_what_is_offered():
+    case = next(checks.ns3_cases({"decode-OfdmRate24Mbps--88dBm-nist-sense-101": Summary(0.0, 0.0, 1)}))
+    assert checks.compare(case, [40.0]).ok and not checks.compare(case, [60.0]).ok
+    assert checks.compare(case, [60.0]).error == pytest.approx(0.06)
 
 
 def _missing():

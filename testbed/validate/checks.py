@@ -8,8 +8,8 @@ bianchi      n saturated senders: within 5 %. The medium is configured to the mo
              with equal power, no capture, and for the model of 2000 no retry limit that is ever reached.
              `retry-limit` is the same with the profile's own limits against Wu et al., counters freezing.
 ns3          saturation, hidden senders, chains, distances, 802.11n with and without aggregation, and shares of frames decoded:
-             within 5 % of ns-3.44's mean or three standard deviations of its seeds, from 10 seeds on three standard errors of
-             its mean; shares within three of their binomial deviations
+             within 5 % of ns-3.44's mean or three standard errors of it; of a share of frames those of its binomial
+             distribution
 ns2          saturation, unequal powers, hidden terminals, capture, UDP chain: within 5 % of ns-2.35's mean, or within three
              standard deviations of ns-2's own seeds where that is more; unequal powers without RTS: within 2 %
 
@@ -39,7 +39,6 @@ SENDERS = (2, 5, 10, 20, 50)
 HT_IN_2_4_GHZ: dict[str, Any] = {"slot_us": 20, "sifs_us": 10, "signal_extension_us": 6}  # 802.11-2016 table 19-25, ad hoc
 # of S1G none: its basic rates are those of the long guard interval
 OTHER_GUARDS = {"ht": ("short",), "vht": ("short",), "he": ("double", "quadruple"), "s1g": ()}
-MANY_SEEDS = 10  # from so many on the spread of ns-3's seeds says how well its mean is known
 RTS_THRESHOLDS = {"on": 0, "off": RTS_OFF_BYTES}
 
 
@@ -54,6 +53,7 @@ class Case:
     reference: float
     source: str
     tolerance: float  # relative to the reference
+    whole: float = 1.0  # what error and tolerance are relative to where the reference is 0
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def measure(chosen: Sequence[Case], progress: Callable[[int, int], None]) -> lis
 def compare(case: Case, values: Sequence[float]) -> Check:
     """The check of a case with these values of its metric."""
     measured = fmean(values)
-    error = (measured - case.reference) / case.reference
+    error = (measured - case.reference) / (case.reference or case.whole)
     return Check(case.name, measured, case.reference, case.source, case.tolerance, abs(error) <= case.tolerance, case.unit, error)
 
 
@@ -215,16 +215,14 @@ def ns3_cases(results: Mapping[str, ns2.Summary]) -> Iterator[Case]:
 
 
 def _ns3_case(reference: ns3.Reference, result: ns2.Summary) -> Case:
-    mean, deviation, seeds = result.mean, ns3.deviation(reference, result), result.seeds
+    mean, whole = result.mean, ns3.offered_kbps(reference)
     rule, tolerance = "5 %", 0.05
-    spread = "sd"
-    if seeds >= MANY_SEEDS:
-        spread, deviation = "se", deviation / seeds**0.5
-    if 3 * deviation / mean > tolerance:
-        rule, tolerance = f"3 {spread}", 3 * deviation / mean
-    source = f"ns-3.44, {seeds} seeds, {rule}"
+    three = 3 * ns3.standard_error(reference, result) / (mean or whole)
+    if three > tolerance:
+        rule, tolerance = "3 se", three
+    source = f"ns-3.44, {result.seeds} seed{'s' * (result.seeds > 1)}, {rule}"
     metric = _total if reference.flow is None else partial(_flow, reference.flow)
-    return Case(f"ns3/{reference.name}", reference.layout, metric, "kbit/s", mean, source, tolerance)
+    return Case(f"ns3/{reference.name}", reference.layout, metric, "kbit/s", mean, source, tolerance, whole)
 
 
 def _bianchi() -> Iterator[Case]:

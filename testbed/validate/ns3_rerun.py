@@ -44,36 +44,41 @@ MODES = {
     "dot11a-54m": ("11a", "OfdmRate{}Mbps", "OfdmRate24Mbps"),
     "dot11g-54m": ("11g", "ErpOfdmRate{}Mbps", "ErpOfdmRate24Mbps"),
     "dot11n-ht20": ("11n", "HtMcs{}", "OfdmRate24Mbps"),
+    "dot11ac-vht80": ("11ac", "VhtMcs{}", "OfdmRate24Mbps"),
     "dot11ax-he20": ("11ax", "HeMcs{}", "OfdmRate24Mbps"),
     "dot11ax-he80": ("11ax", "HeMcs{}", "OfdmRate24Mbps"),
 }
-HIGHEST = {"11b": 11, "11a": 54, "11g": 54, "11n": 7, "11ax": 11}
-BY_MCS = ("11n", "11ax")
+HIGHEST = {"11b": 11, "11a": 54, "11g": 54, "11n": 7, "11ac": 8, "11ax": 11}
+BY_MCS = ("11n", "11ac", "11ax")
 MANAGERS = {"ideal": "Ideal", "minstrel-ht": "MinstrelHt"}
 # bit/s of IP packets, more than the channel carries, and not so much that a run is spent on packets that a full queue drops
-CAPACITY_BPS = {"11b": 8e6, "11a": 36e6, "11g": 36e6, "11n": 36e6, "11ax": 60e6}
-CAPACITY_WITH_AMPDUS_BPS = {"dot11n-ht20": 80e6, "dot11ax-he20": 140e6, "dot11ax-he80": 500e6}
+CAPACITY_BPS = {"11b": 8e6, "11a": 36e6, "11g": 36e6, "11n": 36e6, "11ac": 40e6, "11ax": 60e6}
+CAPACITY_WITH_AMPDUS_BPS = {"dot11n-ht20": 80e6, "dot11ac-vht80": 100e6, "dot11ax-he20": 140e6, "dot11ax-he80": 500e6}
 DSCP = {46: 48}  # ns-3 has the user priority from the first three bits, which makes EF video: CS6 is voice
 # The first that matches: warm-up and measurement, s
 LENGTHS = (
     (r"decode", 0.2, 3.0),
     (r"(late|cca62)-", 1.0, 3.0),
+    (r"settled-", 20.0, 4.0),
     (r"q500-.*minstrel", 2.0, 3.0),
     (r"q500-", 1.0, 3.0),
     (r"edca-", 0.5, 3.0),
-    (r"(nist-11n|n-|a54-)", 0.2, 0.4),
+    (r"nist-11n-minstrel", 2.0, 1.0),
+    (r"11n-minstrel", 0.7, 0.5),
+    (r"((nist-)?11(n|ac)|n-|ac-|a54-)", 0.2, 0.4),
     (r"he(20|80)-", 0.3, 1.0),
     (r"b-circle", 0.5, 4.0),
-    (r"(a|g|g9us)-circle|(retry30-)?a-hidden", 0.5, 1.5),
+    (r"(retry30-)?b-hidden", 0.5, 5.0),
+    (r"(a|g|g9us)-circle|(retry30-)?(a|g9us)-hidden", 0.5, 1.5),
     (r"(forward-)?b-chain", 0.5, 3.0),
     (r"(forward-)?(a|g9us)-chain", 0.5, 1.0),
-    (r"b-pair", 0.5, 1.5),
-    (r"(a|g9us)-pair", 0.5, 0.5),
+    (r"(nist-)?b-pair", 0.5, 1.5),
+    (r"(nist-)?(a|g9us)-pair", 0.5, 0.5),
 )
 # All that match: options of the program
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (r"(nist|q500|edca|decode)-", {"error": "Nist"}),
-    (r"(decode|b-pair)-", {"sense": -101}),  # no floor of the detection of preambles, which is -82 dBm
+    (r"(nist|q500|settled|edca|decode)-", {"error": "Nist"}),
+    (r"(decode|(nist-)?b-pair)-", {"sense": -101}),  # no floor of the detection of preambles, which is -82 dBm
     (r"b-chain3-(two103|300m)-", {"sense": -92}),
     (r"cca62-", {"cca": -62}),
     (r"forward-(b|g9us)-", {"forward": 12}),
@@ -81,6 +86,7 @@ SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"(q500|edca|he20|he80)-", {"queue": ns3.MAC_QUEUE}),
     (r"he80-", {"width": 80}),
     (r"q500-", {"discipline": 0}),
+    (r"settled-", {"statistics": 1000}),
 )  # fmt: skip
 
 
@@ -241,10 +247,11 @@ def repeated(references: Sequence[Reference], results: Mapping[str, Summary]) ->
 
 
 def _compared(reference: Reference, before: Summary, now: Summary) -> Check:
-    errors = [ns3.deviation(reference, each) / each.seeds**0.5 for each in (before, now)]
+    whole = before.mean or ns3.offered_kbps(reference)
+    three = 3 * math.hypot(*(ns3.standard_error(reference, each) for each in (before, now))) / whole
     rule, tolerance = f"{SAME:.0%}", SAME
-    if 3 * math.hypot(*errors) / before.mean > tolerance:
-        rule, tolerance = "3 se", 3 * math.hypot(*errors) / before.mean
-    error = (now.mean - before.mean) / before.mean
+    if three > tolerance:
+        rule, tolerance = "3 se", three
+    error = (now.mean - before.mean) / whole
     source = f"ns-3.44 as stored, {before.seeds} seeds, {rule}"
     return Check(f"rerun/{reference.name}", now.mean, before.mean, source, tolerance, abs(error) <= tolerance, "kbit/s", error)

@@ -76,7 +76,7 @@ def test_tshark_shows_the_mpdus_of_an_a_mpdu(tmp_path, radio, overrides, mcs_fie
     subprocess.run([str(MEDIUM), "sim", "sim.json"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
     fields = [
         "wlan.fc.type_subtype", "radiotap.ampdu.reference", "radiotap.ampdu.flags.lastknown", "radiotap.ampdu.flags.last",
-        "wlan_radio.a_mpdu_aggregate_id", "wlan_radio.data_rate", mcs_field,
+        "wlan_radio.a_mpdu_aggregate_id", "wlan_radio.data_rate", "wlan_radio.snr", mcs_field,
     ]  # fmt: skip
     command = ["tshark", "-n", "-r", str(tmp_path / "air.pcapng"), "-T", "fields"]
     done = subprocess.run(
@@ -87,7 +87,9 @@ def test_tshark_shows_the_mpdus_of_an_a_mpdu(tmp_path, radio, overrides, mcs_fie
         sent = [row for row in csv.DictReader(file) if row["event"] == "tx"]
     ppdus = 0
     for row, line in zip(sent, done.stdout.splitlines(), strict=True):
-        _kind, reference, last_known, last, aggregate, mbps, mcs = line.split("\t")
+        _kind, reference, last_known, last, aggregate, mbps, snr_db, mcs = line.split("\t")
+        # signal and noise are whole dBm
+        assert float(snr_db) == pytest.approx(float(row["sinr_db"]), abs=1.1), row
         if not row["aggregate"]:
             assert (reference, aggregate) == ("", ""), row
             continue

@@ -138,13 +138,15 @@ pub struct Seen {
     pub fate: Option<Fate>,
     /// Received power, W.
     pub power_w: Option<f64>,
+    /// Lowest SINR over the frame at the station that it is for, if that received it.
+    pub sinr_db: Option<f64>,
     /// Place in an A-MPDU.
     pub ampdu: Option<radiotap::Ampdu>,
 }
 
 /// Appends one enhanced packet block to `out`. Its original length is that on the air, so that readers compute the frame's duration.
 pub fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: &Frame, seen: Seen) {
-    let Seen { interface, fate, power_w, ampdu } = seen;
+    let Seen { interface, fate, power_w, sinr_db, ampdu } = seen;
     let (mut mpdu, is_data) = header(frame, names);
     if names.qos && frame.kind == FrameKind::Data {
         dot11::make_qos(&mut mpdu, frame.category.tid());
@@ -160,13 +162,15 @@ pub fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, fra
     }
     // the stretch of an MPDU in an A-MPDU has no silence after it
     let silence = if ampdu.is_some() { Duration::ZERO } else { names.signal_extension };
+    let power_dbm = power_w.and_then(dbm);
     let tap = radiotap::Repr {
         tsft_us: (at + (frame.airtime - silence)).as_nanos() / 1000,
         short_preamble: names.short_preamble,
         fcs: has_fcs,
         rate: radiotap::Rate::of(frame.mode),
         channel: names.channel,
-        signal_dbm: power_w.and_then(dbm).map(radiotap::signal_dbm),
+        signal_dbm: power_dbm.map(radiotap::signal_dbm),
+        noise_dbm: power_dbm.zip(sinr_db).map(|(power_dbm, sinr_db)| radiotap::signal_dbm(power_dbm - sinr_db)),
         ampdu,
     };
     let mut data = vec![0; tap.buffer_len()];
@@ -269,7 +273,8 @@ pub(crate) mod tests {
     fn a_captured_frame_reads_back() {
         let mut out = Vec::new();
         let at = Instant::from_nanos(3_000);
-        let seen = Seen { interface: 0, fate: Some(Fate::Hidden), power_w: Some(1e-9), ampdu: None };
+        let seen =
+            Seen { interface: 0, fate: Some(Fate::Hidden), power_w: Some(1e-9), sinr_db: Some(31.4), ampdu: None };
         capture(&mut out, &names(), 1_000_000, at, &frame(FrameKind::Data, 1000), seen);
         let (block, rest) = Block::parse(&out).unwrap();
         assert!(rest.is_empty());
@@ -278,21 +283,21 @@ pub(crate) mod tests {
         let (tap, mac) = radiotap::Repr::parse(data).unwrap();
         // the end of the frame, 1 ms after its start at 3 us
         assert_eq!(
-            (tap.tsft_us, tap.rate, tap.signal_dbm, tap.fcs),
-            (1003, radiotap::Rate::Legacy(4), Some(-60), true)
+            (tap.tsft_us, tap.rate, tap.signal_dbm, tap.noise_dbm, tap.fcs),
+            (1003, radiotap::Rate::Legacy(4), Some(-60), Some(-91), true)
         );
         let dot11::Repr::Data { retry, duration_us, sequence, .. } = dot11::Repr::parse(mac).unwrap() else { panic!() };
         assert_eq!((retry, duration_us, sequence), (true, 11, 77));
         let (ethertype, body) = dot11::parse_snap(&mac[dot11::DATA_HEADER_LEN..]).unwrap();
         assert_eq!((ethertype, body.len()), (0x0800, SNAP_BODY));
-        // radiotap 19, MAC 24, SNAP 8, packet 1000, FCS 4
-        assert_eq!(original_len, 1055);
+        // radiotap 20, MAC 24, SNAP 8, packet 1000, FCS 4
+        assert_eq!(original_len, 1056);
     }
 
     #[test]
     fn control_frames_have_no_body() {
         let mut out = Vec::new();
-        let seen = Seen { interface: 0, fate: None, power_w: None, ampdu: None };
+        let seen = Seen { interface: 0, fate: None, power_w: None, sinr_db: None, ampdu: None };
         capture(&mut out, &names(), 0, Instant::ZERO, &frame(FrameKind::Rts, 1000), seen);
         let (Block::Packet { data, original_len, .. }, _) = Block::parse(&out).unwrap() else { panic!() };
         assert_eq!((original_len as usize, data.len()), (18 + 20, 18 + 20));

@@ -243,19 +243,19 @@ impl Files {
         self.line.push('\n');
         self.bytes.clear();
         self.monitored.clear();
-        if let AirRow::Tx { at, frame, fate, power_w, heard, place, .. } = record {
+        if let AirRow::Tx { at, frame, fate, power_w, heard, place, sinr_db, .. } = record {
             if matches!(place, Some((1, _))) {
                 self.aggregates = self.aggregates.wrapping_add(1);
             }
             let ampdu = place.map(|(n, of)| radiotap::Ampdu { reference: self.aggregates, is_last: n == of });
-            let capture = |out: &mut Vec<u8>, interface, fate, power_w| {
-                capture(out, &self.names, self.epoch_ns, *at, frame, Seen { interface, fate, power_w, ampdu });
+            let capture = |out: &mut Vec<u8>, interface, fate, power_w, sinr_db| {
+                capture(out, &self.names, self.epoch_ns, *at, frame, Seen { interface, fate, power_w, sinr_db, ampdu });
             };
             if self.pcapng.is_some() {
-                capture(&mut self.bytes, 0, *fate, *power_w);
+                capture(&mut self.bytes, 0, *fate, *power_w, *sinr_db);
             }
             for (station, power_w) in heard.iter().filter(|_| self.monitor.is_some()) {
-                capture(&mut self.monitored, u32::from(*station), None, Some(*power_w));
+                capture(&mut self.monitored, u32::from(*station), None, Some(*power_w), None);
             }
         }
         let (row, block, more) = (self.line.len() as u64, self.bytes.len() as u64, self.monitored.len() as u64);

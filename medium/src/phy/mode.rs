@@ -90,7 +90,7 @@ pub enum Family {
 }
 
 impl Family {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ht => "ht",
             Self::Vht => "vht",
@@ -99,7 +99,7 @@ impl Family {
         }
     }
 
-    fn widths_mhz(self) -> &'static [u16] {
+    pub(crate) fn widths_mhz(self) -> &'static [u16] {
         match self {
             Self::Ht => &[20, 40],
             Self::Vht | Self::He => &[20, 40, 80],

@@ -139,7 +139,7 @@ choices! {
     pub enum RateControl {
         /// The profile's rate.
         Fixed = "fixed",
-        /// The fastest rate that the last SNR allows: an upper bound for the others.
+        /// The fastest rate that the last SNR allows for a bit error rate of 1e-6.
         Ideal = "ideal",
         /// Up after 10 answers, down after 2 losses.
         Arf = "arf",
@@ -509,6 +509,8 @@ pub(crate) mod tests {
             let path = entry.unwrap().path();
             let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
             assert_eq!(profile(&stem).name, stem);
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.contains("\nnetwork = "), "{stem} says which kind of network it is for");
             n += 1;
         }
         assert!(n >= 6);
@@ -611,6 +613,23 @@ pub(crate) mod tests {
             refusal(|r| r.control_rate_bps = 54_000_000).starts_with("key \"control_rate_bps\": 54000000 is none of")
         );
         assert!(refusal(|r| r.broadcast_rate_bps = 54_000_000).ends_with("add it there"));
+    }
+
+    #[test]
+    fn combinations_that_do_not_work_name_the_key_and_the_remedy() {
+        let refusal = |change: fn(&mut Radio)| {
+            let mut r = profile("dot11n-ht20");
+            change(&mut r);
+            r.check().unwrap_err().to_string()
+        };
+        assert_eq!(refusal(|r| r.width_mhz = 30), "key \"width_mhz\": 30 is no width of ht; give 20, 40");
+        let minstrel = refusal(|r| r.rate_control = RateControl::Minstrel);
+        assert!(
+            minstrel.starts_with("key \"rate_control\": \"minstrel\" ") && minstrel.contains("take \"minstrel-ht\"")
+        );
+        let mut alone = profile("dot11n-ht20");
+        (alone.rate_control, alone.aggregation) = (RateControl::Minstrel, Aggregation::Switch(false));
+        assert!(alone.check().is_ok());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The fastest rate whose success at the last reported SNR reaches a bound: what a rate control would do that knows the channel.
+//! The fastest rate whose success at the last reported SNR reaches a bound. It is not the one with the greatest throughput: where a
+//! faster rate loses a part of the MPDUs of an A-MPDU, the others carry more.
 //!
 //! The bound is that of ns-3's `IdealWifiManager`: a bit error rate of 10^-6, for 12,000 bits a success of 0.988. Departure: an exchange
 //! that nobody answered makes the SNR unknown, and the last stage of each chain is the most robust rate. ns-3 keeps the old SNR, so that a

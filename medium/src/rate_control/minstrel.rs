@@ -11,7 +11,8 @@
 //! | 3 | most reliable | most reliable | most reliable |
 //! | 4 | lowest | lowest | lowest |
 //!
-//! A slower rate is thus tried only when the best one fails. Departures: a look-around is one transmission; stages are not lengthened or
+//! A slower rate is thus tried only when the best one fails. With A-MPDUs it would not be tried at all while one MPDU of each arrives, and
+//! the profile refuses it. Departures: a look-around is one transmission; stages are not lengthened or
 //! shortened by contention (see [`super::statistics`]); look-arounds are a tenth of the frames also at start.
 
 use super::statistics::Estimates;

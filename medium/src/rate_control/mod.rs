@@ -11,7 +11,7 @@
 //! | name | source |
 //! |---|---|
 //! | `fixed` | one rate, set by the user |
-//! | `ideal` | the fastest rate whose success at the last SNR reaches a bound: an upper bound for the others |
+//! | `ideal` | ns-3's: the fastest rate with a bit error rate of 1e-6 at the last SNR; others gain by a faster one with losses |
 //! | `arf` | Kamerman and Monteban 1997 |
 //! | `aarf` | Lacage, Manshaei and Turletti 2004 |
 //! | `minstrel` | MadWifi's and mac80211's Minstrel for legacy rates (Smithies 2005, Fietkau 2008) |

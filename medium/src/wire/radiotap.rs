@@ -9,8 +9,8 @@
 //! TSFT is the end of the frame, not its first bit as radiotap.org has it: Wireshark takes it so by default (`wlan_radio.tsf_at_end`),
 //! and its inter-frame spaces are wrong otherwise. All fields are little-endian and aligned to their size from the start of the header. The writer emits
 //! TSFT (bit 0), flags (1), rate (2) or in its place MCS (19), VHT (21) or HE (23); channel (3) for a radio in a Wi-Fi band; antenna
-//! signal in dBm (5) for a frame with one receiver that is switched on; between MCS and VHT or HE the A-MPDU status (20) of an MPDU of an
-//! A-MPDU.
+//! signal in dBm (5) for a frame with one receiver that is switched on, and after it, where the SINR is known, noise with interference in
+//! dBm (6); between MCS and VHT or HE the A-MPDU status (20) of an MPDU of an A-MPDU.
 //! Not supported: any other field, a second present word. Rates above 127.5 Mbit/s do not fit the rate field.
 
 use super::{array, check_len, Malformed, Result};
@@ -20,6 +20,7 @@ const PRESENT_BASE: u32 = 0b011;
 const PRESENT_RATE: u32 = 1 << 2;
 const PRESENT_CHANNEL: u32 = 1 << 3;
 const PRESENT_SIGNAL: u32 = 1 << 5;
+const PRESENT_NOISE: u32 = 1 << 6;
 const PRESENT_MCS: u32 = 1 << 19;
 const PRESENT_AMPDU: u32 = 1 << 20;
 const PRESENT_VHT: u32 = 1 << 21;
@@ -141,6 +142,7 @@ pub struct Ampdu {
 struct Fields {
     channel: usize,
     signal: usize,
+    noise: usize,
     rate: usize,
     ampdu: usize,
     end: usize,
@@ -152,7 +154,8 @@ impl Fields {
         let base = if has(PRESENT_RATE) { field::RATE + 1 } else { field::RATE };
         let channel = base.next_multiple_of(2);
         let signal = if has(PRESENT_CHANNEL) { channel + 4 } else { base };
-        let after = signal + usize::from(has(PRESENT_SIGNAL));
+        let noise = signal + usize::from(has(PRESENT_SIGNAL));
+        let after = noise + usize::from(has(PRESENT_NOISE));
         let after_mcs = after + if has(PRESENT_MCS) { MCS_LEN } else { 0 };
         let ampdu = after_mcs.next_multiple_of(4);
         let after_ampdu = if has(PRESENT_AMPDU) { ampdu + AMPDU_LEN } else { after_mcs };
@@ -162,7 +165,7 @@ impl Fields {
             (_, true) => (vht, vht + VHT_LEN),
             _ => (field::RATE, after_ampdu),
         };
-        Self { channel, signal, rate, ampdu, end }
+        Self { channel, signal, noise, rate, ampdu, end }
     }
 }
 
@@ -181,6 +184,8 @@ pub struct Repr {
     pub channel: Option<(u16, u16)>,
     /// Power at the receiver, dBm.
     pub signal_dbm: Option<i8>,
+    /// Noise and interference there, dBm.
+    pub noise_dbm: Option<i8>,
     /// Of an MPDU of an A-MPDU.
     pub ampdu: Option<Ampdu>,
 }
@@ -195,7 +200,7 @@ impl Repr {
         let length = usize::from(u16::from_le_bytes(array(bytes, field::LENGTH)));
         let present = u32::from_le_bytes(array(bytes, field::PRESENT));
         let rates = present & (PRESENT_RATE | PRESENT_MCS | PRESENT_VHT | PRESENT_HE);
-        let others = present & !(PRESENT_CHANNEL | PRESENT_SIGNAL | PRESENT_AMPDU | rates);
+        let others = present & !(PRESENT_CHANNEL | PRESENT_SIGNAL | PRESENT_NOISE | PRESENT_AMPDU | rates);
         if others != PRESENT_BASE || rates.count_ones() != 1 {
             return Err(Malformed("radiotap fields that we do not write"));
         }
@@ -219,6 +224,7 @@ impl Repr {
             rate: parse_rate(rates, &bytes[fields.rate..])?,
             channel,
             signal_dbm: (present & PRESENT_SIGNAL != 0).then(|| bytes[fields.signal] as i8),
+            noise_dbm: (present & PRESENT_NOISE != 0).then(|| bytes[fields.noise] as i8),
             ampdu: (present & PRESENT_AMPDU != 0).then(|| parse_ampdu(&bytes[fields.ampdu..])).transpose()?,
         };
         Ok((repr, &bytes[fields.end..]))
@@ -234,6 +240,7 @@ impl Repr {
         let optional = [
             (self.channel.is_some(), PRESENT_CHANNEL),
             (self.signal_dbm.is_some(), PRESENT_SIGNAL),
+            (self.noise_dbm.is_some(), PRESENT_NOISE),
             (self.ampdu.is_some(), PRESENT_AMPDU),
         ];
         PRESENT_BASE | rate | optional.iter().map(|(there, bit)| if *there { *bit } else { 0 }).sum::<u32>()
@@ -263,6 +270,9 @@ impl Repr {
         }
         if let Some(signal_dbm) = self.signal_dbm {
             out[fields.signal] = signal_dbm as u8;
+        }
+        if let Some(noise_dbm) = self.noise_dbm {
+            out[fields.noise] = noise_dbm as u8;
         }
         if let Some(Ampdu { reference, is_last }) = self.ampdu {
             let flags = AMPDU_LAST_KNOWN | if is_last { AMPDU_IS_LAST } else { 0 };
@@ -349,7 +359,7 @@ fn parse_ampdu(bytes: &[u8]) -> Result<Ampdu> {
     Ok(Ampdu { reference, is_last: flags & AMPDU_IS_LAST != 0 })
 }
 
-/// The signal field for a power: whole dBm, limited to -128 to 127.
+/// The field of signal or noise for a power: whole dBm, limited to -128 to 127.
 pub fn signal_dbm(power_dbm: f64) -> i8 {
     power_dbm.round().clamp(i8::MIN.into(), i8::MAX.into()) as i8
 }
@@ -384,6 +394,7 @@ mod tests {
         rate: Rate::Legacy(4),
         channel: Some((2412, CHANNEL_2_GHZ | CHANNEL_CCK)),
         signal_dbm: None,
+        noise_dbm: None,
         ampdu: None,
     };
     // the same with an FCS (0x10), at -60 dBm (0xc4)
@@ -401,6 +412,14 @@ mod tests {
         let mut out = [0xa5; 23];
         repr.emit(&mut out);
         assert_eq!(out, SIGNAL_BYTES);
+        // and noise of -95 dBm (0xa1, bit 6)
+        let with_noise = Repr { noise_dbm: Some(-95), ..repr };
+        let mut noise_bytes = [&SIGNAL_BYTES[..], &[0xa1]].concat();
+        (noise_bytes[2], noise_bytes[4]) = (24, 0x6f);
+        assert_eq!(Repr::parse(&noise_bytes), Ok((with_noise, &[][..])));
+        let mut out = [0xa5; 24];
+        with_noise.emit(&mut out);
+        assert_eq!(out[..], noise_bytes);
     }
 
     #[test]
@@ -489,9 +508,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(tsft_us: u64, short_preamble: bool, fcs: bool, rate in rates(), channel: Option<(u16, u16)>, signal_dbm: Option<i8>, ampdu: Option<(u32, bool)>) {
+        fn round_trip(tsft_us: u64, short_preamble: bool, fcs: bool, rate in rates(), channel: Option<(u16, u16)>, signal_dbm: Option<i8>, noise_dbm: Option<i8>, ampdu: Option<(u32, bool)>) {
             let ampdu = ampdu.map(|(reference, is_last)| Ampdu { reference, is_last });
-            let repr = Repr { tsft_us, short_preamble, fcs, rate, channel, signal_dbm, ampdu };
+            let repr = Repr { tsft_us, short_preamble, fcs, rate, channel, signal_dbm, noise_dbm, ampdu };
             let mut out = vec![0xa5; repr.buffer_len()];
             repr.emit(&mut out);
             prop_assert_eq!(Repr::parse(&out), Ok((repr, &[][..])));

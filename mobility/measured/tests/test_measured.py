@@ -57,6 +57,7 @@ def test_two_rows_of_one_time_keep_their_order():
         (b"time_s,from,to\n", "x:1: has 0 of the columns rssi_dbm, loss_db, delivery; give one"),
         (b"time_s,from,to,loss_db,delivery\n", "x:1: has 2 of the columns"),
         (b"time_s,from,to,loss_db,colour\n", 'x:1: the column "colour" is not known; remove it'),
+        (b"time_s,from,to,snr\n", 'x:1: the column "snr" is not known; one of rssi_dbm, loss_db, delivery has the value'),
         (b"time_s,from,to,rate_bps,loss_db\n", "x:1: rate_bps is for delivery; remove it"),
         (b"# manet-links/1\ntime_s,from,loss_db\n", 'x:2: has no column "to"'),
         (HEADER, "x: has no rows; give a file with at least one link"),

@@ -1,7 +1,7 @@
 //! Aggregation of a profile, and the modes among which its rate control chooses.
 
 use super::modes::DSSS_RATES_BPS;
-use super::{Modulation, Radio, RadioError, BA_BYTES};
+use super::{Modulation, Radio, RadioError, RateControl, BA_BYTES};
 use crate::mac::block_ack::room::{MAX_HT_BYTES, MAX_VHT_BYTES};
 use crate::mac::block_ack::WINDOW as BLOCK_ACK_WINDOW;
 use crate::phy::mode::{Family, Mcs, Mode, DELIMITER_BYTES, OFDM_RATES_BPS};
@@ -99,6 +99,13 @@ impl Radio {
         // its limit of time is that of HT, VHT and HE, which most S1G frames exceed
         if self.modulation == Modulation::S1g {
             return Err(RadioError::Value("key \"aggregation\": that of s1g is not modelled; leave it out".into()));
+        }
+        if self.rate_control == RateControl::Minstrel {
+            return Err(RadioError::Value(
+                "key \"rate_control\": \"minstrel\" tries a slower rate only after no answer, but one MPDU that arrives answers for an \
+                 A-MPDU; take \"minstrel-ht\", or aggregation = false"
+                    .into(),
+            ));
         }
         let most = self.max_aggregate_bytes();
         if !(1..=most).contains(&max_bytes) {

@@ -190,6 +190,16 @@ impl Radio {
                     .into(),
             ));
         }
+        let widths = family.widths_mhz();
+        if !widths.contains(&self.width_mhz) {
+            let widths = widths.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "key \"width_mhz\": {} is no width of {}; give {widths}",
+                self.width_mhz,
+                family.name()
+            )
+            .into());
+        }
         let mode = Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
         mode.map_err(|wrong| format!("key \"mcs\": {wrong}; change it, width_mhz or streams").into())
     }
