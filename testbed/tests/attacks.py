@@ -62,7 +62,7 @@ SYNTAX = [
     scenario(
         "a dotted key 3000 deep", f"{'a.' * DEEP}a = 1\nhops = 1\n", "file.toml: line 1: a dotted key has more than 32 parts"
     ),
-    scenario("a number of 400 digits", f"hops = {HUGE}\n", 'key "hops"', "at most 999"),
+    scenario("a number of 400 digits", f"hops = {HUGE}\n", "line 1", "outside of 64 bits"),
     scenario("a date", "hops = 1979-05-27\n", 'key "hops"', "a whole number"),
     Attack("binary file", ("run", "{file}", "--out", "out"), ("is not UTF-8 text",), bytes(range(128, 256)) * 20),
     Attack("zero bytes", ("run", "{file}", "--out", "out"), ("not TOML",), bytes(1000)),
