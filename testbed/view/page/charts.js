@@ -274,7 +274,8 @@ function joined(lines, unit, stepped, align) {
 function instantsOf(values) {
   const step = values.length > 1 ? values[1] - values[0] : 1;
   let digits = 0;
-  while (digits < 9 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-3) digits += 1;
+  const rest = (scaled) => Math.abs(scaled - Math.round(scaled)) / scaled;
+  while (digits < 9 && rest(step * 10 ** digits) > 1e-3) digits += 1;
   return values.map((value) => value.toFixed(digits));
 }
 
