@@ -8,8 +8,8 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,16 @@ def split(tasks: Sequence[Task], jobs: int, target_s: float = TARGET_S) -> list[
         batches[-1].append(task)
         left_s -= cost_s
     return [tuple(batch) for batch in batches if batch]
+
+
+def renew(path: Path, jobs: int | None, captures: str) -> None:
+    """Give a batch these options, on which no result depends. A worker that has it keeps its own: its lock is on the file."""
+    batch = Batch.read(path)
+    if (batch.jobs, batch.captures) == (jobs, captures):
+        return
+    with path.open() as file, suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        replace(batch, jobs=jobs, captures=captures).write(path)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from analysis.tables.kept_rows import runs_in
 from analysis.tables.results import collect_runs, place, run_row
 from record.files import read_object, write_atomic
 from record.found_runs import SEED, exclusion_reason
-from testbed.campaigns.batch import TARGET_S, Batch, split
+from testbed.campaigns.batch import TARGET_S, Batch, renew, split
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.folder import BATCHES
 from testbed.campaigns.plan import MemberPlan, next_round
@@ -154,11 +154,10 @@ class Rounds:
         aside.rename(folder)
 
     def _renew(self, folder: Path) -> None:
-        """Give the batches that an earlier call left the present `--jobs` and `--captures`, on which no result depends."""
+        """Give the batches that an earlier call left the present `--jobs` and `--captures`."""
         for path in batches_in(folder):
-            batch = None if path.with_name(path.stem + DONE).exists() else Batch.read(path)
-            if batch and (batch.jobs, batch.captures) != (self.request.jobs, self.request.captures):
-                replace(batch, jobs=self.request.jobs, captures=self.request.captures).write(path)
+            if not _has_record(path):
+                renew(path, self.request.jobs, self.request.captures)
 
     def _say_round(self, number: int, folder: Path, tasks: list[Task]) -> None:
         paths = batches_in(folder)
@@ -176,7 +175,11 @@ def batches_in(folder: Path) -> list[Path]:
 
 def is_done(folder: Path) -> bool:
     """Whether every batch of the round has its record."""
-    return all(path.with_name(path.stem + DONE).exists() for path in batches_in(folder))
+    return all(map(_has_record, batches_in(folder)))
+
+
+def _has_record(batch: Path) -> bool:
+    return batch.with_name(batch.stem + DONE).exists()
 
 
 def done_records(directory: Path) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.campaigns.batch import Batch, claimed, split
+from testbed.campaigns.batch import Batch, claimed, renew, split
 from testbed.campaigns.campaign import tasks_of
 from testbed.campaigns.experiment import load
 from testbed.campaigns.rounds import DONE as DONE_NAME
@@ -85,6 +85,17 @@ def test_a_second_worker_waits_for_the_first(tmp_path):
         assert not entered.wait(0.3)
     thread.join(10)
     assert entered.is_set() and "waiting" in said.getvalue()
+
+
+def test_a_batch_gets_other_options_unless_a_worker_has_it(tmp_path):
+    """The worker's lock is on the file: a new file in its place would let a second one in."""
+    path = tmp_path / "batch-1.json"
+    Batch((), jobs=4).write(path)
+    with claimed(path, io.StringIO().write):
+        renew(path, 5, "none")
+        assert Batch.read(path) == Batch((), jobs=4)
+    renew(path, 5, "none")
+    assert Batch.read(path) == Batch((), jobs=5, captures="none")
 
 
 def test_a_worker_begins_with_what_its_last_batch_found(tmp_path):
