@@ -61,6 +61,11 @@ def parse(text: str) -> tuple[dict[str, Any], dict[Path, int]]:
     return tables, lines
 
 
+def fits(number: int) -> bool:
+    """Whether a whole number is one of TOML's, of 64 bits."""
+    return -MAX_WHOLE <= number < MAX_WHOLE
+
+
 def _too_large(tables: dict[str, Any]) -> Path | None:
     """The path of a number of more than 64 bits."""
     left: list[tuple[Path, Any]] = [((), tables)]
@@ -68,7 +73,7 @@ def _too_large(tables: dict[str, Any]) -> Path | None:
         path, value = left.pop()
         if isinstance(value, dict | list):
             left.extend(((*path, key), inner) for key, inner in (value.items() if isinstance(value, dict) else enumerate(value)))
-        elif isinstance(value, int) and not -MAX_WHOLE <= value < MAX_WHOLE:
+        elif isinstance(value, int) and not fits(value):
             return path
     return None
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from keys.errors import UsageError
+from keys.toml_lines import fits
 
 MAX_DEPTH = 10  # no key of a scenario needs more than five levels
-MAX_WHOLE = 1 << 63  # TOML 1.0: 64 bits, signed
 
 
 def value_text(value: Any, key: str, depth: int = 0) -> str:
@@ -20,7 +20,7 @@ def value_text(value: Any, key: str, depth: int = 0) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        if not -MAX_WHOLE <= value < MAX_WHOLE:
+        if not fits(value):
             raise UsageError(f'key "{key}": is a number of more than 64 bits; give a smaller one')
         return str(value)
     if isinstance(value, float):

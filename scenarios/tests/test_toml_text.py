@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keys.errors import UsageError
-from scenarios.toml_text import MAX_WHOLE, file_text, value_text
+from keys.toml_lines import MAX_WHOLE
+from scenarios.toml_text import file_text, value_text
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 SIMPLE = st.one_of(st.booleans(), st.integers(-MAX_WHOLE, MAX_WHOLE - 1), st.floats(allow_nan=False, allow_infinity=False), TEXT)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from keys.errors import UsageError, shortened
-from keys.toml_lines import Path
+from keys.toml_lines import TOO_LARGE, Path, fits
 from scenarios.document import EXPERIMENT_KEYS
 from scenarios.scenario import Scenario
 from scenarios.toml_file import MAX_FILE_BYTES
@@ -22,7 +22,6 @@ MAX_STEPS = 500  # that can be undone
 MAX_PLACES = 1000  # of an operation; a scenario has as many stations at most
 MAX_PATH = 12
 MAX_DEPTH = 16  # of a value; no key needs more than five levels
-MAX_WHOLE = 2**63  # a whole number of TOML has 64 bits
 ORDER = [field.alias or name for name, field in Scenario.model_fields.items()]  # of keys, as formats/scenario.md has them
 BACKGROUND = re.compile(
     r"^#:background (?P<file>\S+) width=(?P<width>\S+) at=(?P<x>[^,\s]+),(?P<y>[^,\s]+)[ \t]*\n?", re.MULTILINE
@@ -137,8 +136,8 @@ def _check_sizes(value: object, depth: int = MAX_DEPTH) -> None:
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             _check_sizes(inner, depth - 1)
-    elif isinstance(value, int) and not -MAX_WHOLE <= value < MAX_WHOLE:
-        raise UsageError("a whole number is outside of 64 bits; TOML has no larger ones")
+    elif isinstance(value, int) and not fits(value):
+        raise UsageError(TOO_LARGE)
 
 
 def _edited(text: str, edit: Edit, prefix: Path) -> str:
