@@ -53,9 +53,8 @@ def draw_throughput(
                                markersize=3.2, linestyle="-", capsize=2.5, elinewidth=0.9, zorder=4)  # fmt: skip
         entries[mark.name] = (filled, unfilled)
     suspects = [(row[AXIS], row["mean"]) for rows in measured.values() for row in rows if row["suspect"]]
-    if (rings := shared.ring_suspects(axes, suspects)) is not None:
-        rings.set_label("with a suspect run")
-        entries[str(rings.get_label())] = rings
+    if (rings := shared.ring_suspects(axes, suspects, shared.WITH_SUSPECTS)) is not None:
+        entries[shared.WITH_SUSPECTS] = rings
     axes.set_yscale("log")
     axes.set_ylabel("TCP throughput, acknowledged (kbit/s)")
     shared.label_ticks(axes.yaxis, ticks)

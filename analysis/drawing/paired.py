@@ -83,9 +83,7 @@ def draw_levels(axes: Axes, levels: Levels, metric: str) -> None:
         speeds = sorted({float(row[AXIS]) for row in rows})
         means = [fmean(row[metric] for row in rows if float(row[AXIS]) == speed) for speed in speeds]
         axes.plot([speed + aside for speed in speeds], means, color=mark.colour, marker=mark.marker, label=mark.name)
-    rings = shared.ring_suspects(axes, suspects)
-    if rings is not None:
-        rings.set_label("suspect run")
+    if (rings := shared.ring_suspects(axes, suspects, "suspect run")) is not None:
         rings.set_markersize(5)
     axes.set_ylabel(LABELS[metric])
     axes.set_ylim(bottom=0)

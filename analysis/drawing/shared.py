@@ -18,6 +18,7 @@ from record.files import read_json
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 ROOM = 1.06
 SUSPECTS = "suspects"  # the name (gid) of rings round suspect runs
+WITH_SUSPECTS = "with a suspect run"  # in a legend, of a mean of several
 
 
 def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, list[dict[str, Any]]]:
@@ -97,12 +98,12 @@ def half_widths(rows: list[dict[str, Any]], per: str | None = None) -> list[floa
     return [float("nan") if row["ci95"] is None else row["ci95"] / (row[per] if per else 1) for row in rows]
 
 
-def ring_suspects(axes: Axes, places: list[tuple[float, float]]) -> Line2D | None:
-    """Draw a black ring round each of these points; returns the legend entry, or None if there are no points."""
+def ring_suspects(axes: Axes, places: list[tuple[float, float]], name: str | None = None) -> Line2D | None:
+    """Draw a black ring round each of these points; returns the rings, `name` in a legend, or None if there are no points."""
     if not places:
         return None
     (rings,) = axes.plot(*zip(*places, strict=True), color=style.BLACK, marker="o", markerfacecolor="none", markersize=9.5,
-                         markeredgewidth=0.8, linestyle="", zorder=5, gid=SUSPECTS)  # fmt: skip
+                         markeredgewidth=0.8, linestyle="", zorder=5, gid=SUSPECTS, label=name)  # fmt: skip
     return rings
 
 

@@ -58,8 +58,7 @@ def draw(out_dir: Path) -> list[Path]:
                              yerr=shared.half_widths([row for _, row in points]), color=colour, marker=marker, linestyle=line,
                              capsize=2.5, elinewidth=0.9, label=name)  # fmt: skip
         suspects = [(places[_plain(row[keys[0]])], row["mean"]) for row in cells if row["suspect"]]
-        if (rings := shared.ring_suspects(axes[0], suspects)) is not None:
-            rings.set_label("with a suspect run")
+        shared.ring_suspects(axes[0], suspects, shared.WITH_SUSPECTS)
         _label(axes[0], keys[0], places, words)
         if "x_label" in plot:
             axes[0].set_xlabel(plot["x_label"])
