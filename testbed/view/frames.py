@@ -283,7 +283,7 @@ def parse_rows(text: bytes, stations: Sequence[str], head: Sequence[str] = (*air
 
 
 def _has_known_words(columns: Mapping[str, Column]) -> bool:
-    """Whether events and kinds of frames are those of this version: of others the reader of any log says which."""
+    """Whether all events and kinds of frames are those of this version. If not, the general reader names the unknown one."""
     events, frames = columns["event"].texts or (), columns["frame"].texts or ()
     return set(events) <= {*EVENTS, JAM} and set(frames) <= {*FRAMES, ""}
 

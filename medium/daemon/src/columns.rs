@@ -177,7 +177,8 @@ struct Texts {
 impl Layout {
     fn of(head: &[u8], log_bytes: u64) -> Result<Self, DaemonError> {
         let names: Vec<&[u8]> = head.split(|byte| *byte == b',').collect();
-        let most_rows = log_bytes / (names.len() as u64 + 1) + 1; // a line has a comma for each name but one, and two bytes more
+        // the shortest line has its commas, a digit of t_ns and its newline
+        let most_rows = log_bytes / (names.len() as u64 + 1) + 1;
         let mut layout = Self { fields: Vec::new(), columns: Vec::new() };
         let mut offset = 0;
         for name in names {
@@ -222,6 +223,13 @@ impl Lines {
         self.row += newlines(text);
         Ok(first)
     }
+
+    fn is_at_end(&mut self) -> bool {
+        if self.rest.is_empty() && !self.ended {
+            self.ended = matches!((&mut self.log).take(PART_BYTES as u64).read_to_end(&mut self.rest), Ok(0));
+        }
+        self.rest.is_empty()
+    }
 }
 
 fn newlines(text: &[u8]) -> u64 {
@@ -260,15 +268,6 @@ fn work(lines: &Mutex<Lines>, layout: &Layout, out: &File) -> Result<u64, Daemon
             out.write_all_at(numbers, column.offset + first * column.kind.bytes() as u64)?;
         }
         count += row - first;
-    }
-}
-
-impl Lines {
-    fn is_at_end(&mut self) -> bool {
-        if self.rest.is_empty() && !self.ended {
-            self.ended = matches!((&mut self.log).take(PART_BYTES as u64).read_to_end(&mut self.rest), Ok(0));
-        }
-        self.rest.is_empty()
     }
 }
 

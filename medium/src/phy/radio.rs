@@ -588,6 +588,12 @@ pub(crate) mod tests {
         assert_eq!(mbps("hv-dsss-2m", &[4]), [4]);
     }
 
+    fn refusal(name: &str, change: fn(&mut Radio)) -> String {
+        let mut r = profile(name);
+        change(&mut r);
+        r.check().unwrap_err().to_string()
+    }
+
     #[test]
     fn without_a_basic_rate_slow_enough_the_answer_is_at_a_mandatory_one() {
         let mut r = profile("dot11a-54m");
@@ -599,11 +605,7 @@ pub(crate) mod tests {
 
     #[test]
     fn basic_rates_that_are_none_are_refused() {
-        let refusal = |change: fn(&mut Radio)| {
-            let mut r = profile("dot11a-54m");
-            change(&mut r);
-            r.check().unwrap_err().to_string()
-        };
+        let refusal = |change: fn(&mut Radio)| refusal("dot11a-54m", change);
         let wanted = "is not a list of one or more rates, the slowest first; sort it";
         assert_eq!(refusal(|r| r.basic_rates_bps = vec![]), format!("key \"basic_rates_bps\": [] {wanted}"));
         assert!(refusal(|r| r.basic_rates_bps.reverse()).ends_with(wanted));
@@ -617,11 +619,7 @@ pub(crate) mod tests {
 
     #[test]
     fn combinations_that_do_not_work_name_the_key_and_the_remedy() {
-        let refusal = |change: fn(&mut Radio)| {
-            let mut r = profile("dot11n-ht20");
-            change(&mut r);
-            r.check().unwrap_err().to_string()
-        };
+        let refusal = |change: fn(&mut Radio)| refusal("dot11n-ht20", change);
         assert_eq!(refusal(|r| r.width_mhz = 30), "key \"width_mhz\": 30 is no width of ht; give 20, 40");
         let minstrel = refusal(|r| r.rate_control = RateControl::Minstrel);
         assert!(
