@@ -1,13 +1,14 @@
 """The experiment's first metric against its first axis (the default figure).
 
 A line for each combination of the other axes and variants, with 95 % intervals if a point has several runs, ringed in black if
-one of them is suspect. If the axis has words as values, or if there are only variants, the values are placed side by side. The
-table [plot] of the experiment selects the metric, the words and the size.
+one of them is suspect. If the axis has words as values, or if there are only variants, the points at a word stand side
+by side, and no line joins them to those at the next word. The table [plot] of the experiment selects the metric, the words and
+the size.
 """
 
 import itertools
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ LINES = ("-", "--", ":", "-.")
 MAX_ONE_COLUMN = 6  # with more entries than this, the legend has two columns
 HEIGHT_IN = 3.6
 NOTE_CHARACTERS_PER_IN = 20  # of the lowest line
+SPREAD = 0.6  # of the distance between two words: the points at one word are that far apart in all
 VARIANT = "variant"
 
 
@@ -48,16 +50,18 @@ def draw(out_dir: Path) -> list[Path]:
     units = described.get("units", {})
     cells.sort(key=lambda row: [_rank(described, key, row[key]) for key in keys])
     places = _places(keys[0], cells)
+    numbers = _are_numbers(places)
     words, width_in = Words(units, plot.get("legend") or {}), plot.get("width", style.WIDTH_IN)
     with style.page(out_dir, "general", plot.get("height", HEIGHT_IN), width_in) as (axes, written):
-        lines = _lines(cells, keys, words)
+        lines, suspects = _lines(cells, keys, words), []
         line_styles = ((mark, line) for line in itertools.cycle(LINES) for mark in MARKS)
-        for (name, rows), ((colour, marker), line) in zip(lines.items(), line_styles, strict=False):
-            points = sorted(((places[_plain(row[keys[0]])], row) for row in rows), key=lambda point: point[0])
+        for number, ((name, rows), ((colour, marker), line)) in enumerate(zip(lines.items(), line_styles, strict=False)):
+            beside = 0.0 if numbers else SPREAD * ((number + 0.5) / len(lines) - 0.5)
+            points = sorted(((places[_plain(row[keys[0]])] + beside, row) for row in rows), key=lambda point: point[0])
             axes[0].errorbar([x for x, _ in points], [row["mean"] for _, row in points],
-                             yerr=shared.half_widths([row for _, row in points]), color=colour, marker=marker, linestyle=line,
-                             capsize=2.5, elinewidth=0.9, label=name)  # fmt: skip
-        suspects = [(places[_plain(row[keys[0]])], row["mean"]) for row in cells if row["suspect"]]
+                             yerr=shared.half_widths([row for _, row in points]), color=colour, marker=marker,
+                             linestyle=line if numbers else "", capsize=2.5, elinewidth=0.9, label=name)  # fmt: skip
+            suspects += [(x, row["mean"]) for x, row in points if row["suspect"]]
         shared.ring_suspects(axes[0], suspects, shared.WITH_SUSPECTS)
         _label(axes[0], keys[0], places, words)
         if "x_label" in plot:
@@ -107,9 +111,11 @@ def _rank(described: dict[str, Any], key: str, value: Any) -> tuple[float, str]:
 def _places(key: str, cells: list[dict[str, Any]]) -> dict[Any, float]:
     """Position of each value on the axis: numbers at their value, words side by side."""
     values = list(dict.fromkeys(_plain(row[key]) for row in cells))
-    if all(isinstance(value, float) for value in values):
-        return {value: value for value in values}
-    return {value: float(number) for number, value in enumerate(values)}
+    return {value: value if _are_numbers(values) else float(number) for number, value in enumerate(values)}
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, float) for value in values)
 
 
 def _lines(cells: list[dict[str, Any]], keys: list[str], words: Words) -> dict[str, list[dict[str, Any]]]:
@@ -121,7 +127,7 @@ def _lines(cells: list[dict[str, Any]], keys: list[str], words: Words) -> dict[s
 
 def _label(axes: Axes, key: str, places: dict[Any, float], words: Words) -> None:
     axes.set_xlabel("" if key == VARIANT else f"{_words(key)} ({words.units[key]})" if key in words.units else _words(key))
-    if all(value == place for value, place in places.items()):
+    if _are_numbers(places):
         shared.label_ticks(axes.xaxis, sorted(places.values()))
         return
     shared.label_words(axes, [words.tick(key, value) for value in places], list(places.values()))

@@ -17,6 +17,8 @@ from analysis.tables.results import (
 from traffic import DEFAULT_KIND, kind_named
 from traffic.shared.kind import Shown
 
+WORDS_OF_UNITS = {"s": "s", "ms": "ms", "kbit/s": "kbps", "bit/s": "bps"}  # in names of metrics; a count names what it counts
+
 
 def kinds_of_cells(results: Results) -> dict[tuple[Any, ...], set[str]]:
     """The traffic kinds of each cell; of a cell without metrics the first of all."""
@@ -61,8 +63,10 @@ def flows_of(results: Results, kind_name: str) -> int:
 
 
 def plain(metric: str) -> Shown:
-    """A metric that no kind describes, under its own name."""
-    return Shown(metric, metric.replace("_", " "), METRICS[metric][0])
+    """A metric that no kind describes, under its own name without the unit: `rtt mean` in ms."""
+    unit = METRICS[metric][0]
+    words = [word for word in metric.split("_") if word != WORDS_OF_UNITS.get(unit)]
+    return Shown(metric, " ".join(words), unit)
 
 
 def _is_flow_1_alone(results: Results, metric: str) -> bool:

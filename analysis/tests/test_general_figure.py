@@ -8,6 +8,7 @@ import pytest
 
 from analysis.drawing import style
 from analysis.figures import general
+from analysis.tables import shown
 from analysis.tables.results import collect, write_tables
 from analysis.tests.drawn import panels
 from analysis.tests.test_tables import make_run
@@ -48,13 +49,14 @@ def test_a_line_for_each_value_of_the_other_axes_with_intervals_at_the_points(tm
     assert len(looks) == 2
 
 
-def test_variants_and_words_are_lines_and_places(tmp_path):
+def test_points_at_words_stand_side_by_side_and_nothing_joins_them(tmp_path):
     campaign(tmp_path, {"tcp": ["newreno", "elfn(newreno, probe=2s)"]}, variants=("aodv", "mine"))
     (panel,) = panels(general.draw, tmp_path)
     assert {name: one.points for name, one in panel.named.items()} == {
-        "AODV": [(0, 1010), (1, 1110)], "mine": [(0, 1210), (1, 1310)],
+        "AODV": [(-0.15, 1010), (0.85, 1110)], "mine": [(0.15, 1210), (1.15, 1310)],
     }  # fmt: skip
     assert (panel.xlabel, panel.xticks) == ("tcp", ["newreno", "elfn(newreno, probe=2s)"])
+    assert {one.line for one in panel.series} == {"None"}
 
 
 def test_variants_alone_are_places_on_the_axis(tmp_path):
@@ -105,6 +107,11 @@ def test_the_line_of_origin_fits_a_narrow_page(tmp_path):
     lines = pages[0]._supxlabel.get_text().splitlines()
     assert " ".join(lines) == "odd full: 2 runs per point (seeds 1 to 2); 4 valid"
     assert max(map(len, lines)) <= 40 and len(lines) == 2
+
+
+def test_a_metric_without_words_of_its_own_is_named_without_its_unit():
+    metrics = ("silence_s", "rtt_ms_mean", "total_acked_kbps", "segments", "loss")
+    assert [shown.plain(metric).label for metric in metrics] == ["silence", "rtt mean", "total acked", "segments", "loss"]
 
 
 def test_without_a_mean_there_is_one_line(tmp_path):
