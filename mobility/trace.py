@@ -17,7 +17,7 @@ HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
 MAX_COORDINATE_M = 1e7  # as in medium/src/trace.rs
 MAX_TIME_S = 4e6  # beyond it a float of seconds loses the nanosecond
 NS_PER_S = 1_000_000_000
-MAX_STATIONS = 1000  # as topologies/layouts.py
+MAX_STATIONS = 2000  # as topologies/layouts.py
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as topologies/layouts.py has it
 
 Position = tuple[float, float, float]

@@ -102,6 +102,10 @@ def test_a_place_has_the_medium_s_limits() -> None:
     assert owned.node("medium", "stations.position")["items"]["maximum"] == layouts.MAX_COORDINATE_M == trace.MAX_COORDINATE_M
 
 
+def test_a_trace_may_have_as_many_stations_as_a_scenario() -> None:
+    assert trace.MAX_STATIONS == layouts.MAX_STATIONS
+
+
 # a place, a speed, and the words of the refusal
 MOVES: list[tuple[list[float], float | None, str]] = [
     ([float("nan"), 0], None, "nan is not a finite number; give a distance in m"),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from topologies.addresses import station_name
 
-MAX_STATIONS = 1000
+MAX_STATIONS = 2000
 UNPLACED_RADIUS_M = 10.0  # small: propagation delay, where a profile has it, is at most 0.07 us
 MAX_COORDINATE_M = 1e7  # either way from the origin; the medium's (formats/schema/medium.json), which a test compares
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")

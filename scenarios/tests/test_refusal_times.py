@@ -24,7 +24,7 @@ LARGE = {
     "all flows that a file can have": (f"flows=[{FLOW * 30_000}]\n", 'key "flows": has 30000 entries; give at most 10000'),
     "a misspelt key in each flow": (f"flows=[{FLOW.replace('to', 'tu') * 30_000}]\n", 'key "flows.0.tu": unknown key'),
     "events": (f"events=[{EVENT * 30_000}]\n", 'key "events": has 30000 entries; give at most 10000'),
-    "positions": (f"positions=[{'[1,2],' * 30_000}]\n", 'key "positions": has 30000 entries; give at most 1000'),
+    "positions": (f"positions=[{'[1,2],' * 30_000}]\n", 'key "positions": has 30000 entries; give at most 2000'),
     "a list of 170000 entries": (f"positions=[{'[1,2],' * 170_000}]\n", "line 2: a list has more than 30000 entries; shorten it"),
     "a key of 20000 parts": (".".join(["a"] * 20_000) + "=1\n", f"line 2: a dotted key has more than {MAX_PARTS} parts"),
     "a table of 20000 parts": (f"[{'.'.join(['a'] * 20_000)}]\n", f"line 2: a dotted key has more than {MAX_PARTS} parts"),

@@ -16,8 +16,8 @@ from testbed.host import cgroup, descriptors, namespace, neighbours, station_pid
 from testbed.host.state import STATE_FOLDER
 
 # The folder of sockets of a run is memory of the host. Sockets take none; lock and state files of routing daemons a page (4 KiB)
-# each: 1000 stations with two of them take 8 MiB.
-SOCKETS_MEMORY_BYTES = 16 << 20
+# each: 2000 stations with two of them take 16 MiB.
+SOCKETS_MEMORY_BYTES = 32 << 20
 PASSED = ("outside", "requests")  # arguments that are descriptors; "neighbours" is a list of them
 
 

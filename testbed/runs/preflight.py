@@ -29,6 +29,7 @@ from testbed.host.images import unpacked
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.requirements import IPV6, IPV6_REMEDY, require_radios, require_uplink
+from testbed.host.run_queue import MAX_KEPT
 from testbed.programs import BUILT, Programs
 from testbed.stages import kernel_tcp
 from testbed.stages.daemon import daemon_config
@@ -43,7 +44,7 @@ from topologies.connectivity import both_ways, hop_counts
 # three for each station.
 BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, files that a library opens briefly
 FILES_PER_NODE = 8  # network namespace; two pidfds and both ends of the terminal of the shell; three sockets (host/changes.py)
-FILES_PER_ROUTING_DAEMON = 3  # a pidfd of the daemon; two files of its waits (run_queue)
+FILES_OF_WAIT = 2  # of a routing daemon, up to MAX_KEPT of them (host/run_queue.py)
 FILES_PER_CONTAINER = 4  # a pidfd each of its pid 1 and its command, its pid and user namespaces
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
 
@@ -305,7 +306,7 @@ def open_files(scenario: Scenario) -> int:
     stations, hosts = len(scenario.station_names()), len(scenario.host_names())
     daemons = 0 if scenario.routing.protocol in ("static", "none") else stations
     helpers = len(scenario.routing.DESCRIPTION.helpers) if scenario.routing.DESCRIPTION else 0
-    per_nodes = FILES_PER_NODE * (stations + hosts) + (FILES_PER_ROUTING_DAEMON + helpers) * daemons
+    per_nodes = FILES_PER_NODE * (stations + hosts) + (1 + helpers) * daemons + FILES_OF_WAIT * min(daemons, MAX_KEPT)
     per_container = FILES_PER_CONTAINER * len(scenario.containers)
     return BASE_FILES + per_nodes + per_container + _capturing_processes(scenario) + FILES_PER_FLOW * len(scenario.flows)
 

@@ -124,6 +124,11 @@ class Waits:
     def _window(self) -> None:
         assert self._at_s is not None
         tasks, now_s = self._queue.read(), self._clock()
-        since = [waited - self._last.get(task, WaitTime()) for task, waited in tasks.items()]
+        since = [waited - self._before(task, waited) for task, waited in tasks.items()]
         self.summary.add(WaitTime(sum(w.ns for w in since), sum(w.turns for w in since)), now_s - self._at_s)
         self._last, self._at_s = tasks, now_s
+
+    def _before(self, task: int, waited: WaitTime) -> WaitTime:
+        """The wait at the last window's end; none if another thread has its number now, since the kernel's counts only rise."""
+        before = self._last.get(task, WaitTime())
+        return before if before.turns <= waited.turns and before.ns <= waited.ns else WaitTime()

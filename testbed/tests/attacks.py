@@ -82,7 +82,7 @@ KEYS = [
     scenario("true for a number", "hops = true\n", 'key "hops": true is of the wrong type'),
     scenario("half a hop", "hops = 1.5\n", 'key "hops": 1.5 is of the wrong type; give a whole number'),
     scenario("no hops at all", "hops = 0\n", 'key "hops": 0 is out of range; give at least 1'),
-    scenario("a million hops", "hops = 1000000\n", 'key "hops": 1000000 is out of range; give at most 999'),
+    scenario("a million hops", "hops = 1000000\n", 'key "hops": 1000000 is out of range; give at most 1999'),
     scenario("hops and another number of nodes", "hops = 3\nnodes = 3\n", "3 nodes contradict 3 hops"),
     scenario("duration 1e-300", "hops = 1\nduration = 1e-300\n", 'key "duration": 1e-300 is out of range; give at least 0.1 s'),
     scenario("duration 0", "hops = 1\nduration = 0\n", 'key "duration": 0 is out of range; give at least 0.1 s'),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.host import cgroup, descriptors
 from testbed.host.processes import Processes
@@ -53,6 +54,7 @@ def test_stations_that_do_not_fit_are_refused_in_one_line_with_the_remedy() -> N
 def test_a_routing_daemon_and_a_wire_count_too() -> None:
     plain = open_files(chain(hops=9))
     assert open_files(chain(hops=9, routing="aodv")) == plain + 10 * 3
+    assert open_files(Scenario(topology="random", nodes=2000, area=(5000, 5000), routing="aodv")) < 20_000
     wired = chain(hops=9, wires=[{"station": "sta1", "host": "inet1"}])
     assert open_files(wired) == plain + 8
 

@@ -355,10 +355,10 @@ ERRORS = {
     "zero stations": ("nodes = 0", 'x.toml: line 1: key "nodes": 0 is out of range; give at least 1'),
     "no positions": (
         'topology = "positions"\npositions = []',
-        'x.toml: line 2: key "positions": 0 stations are outside 1 to 1000; give another number of stations',
+        'x.toml: line 2: key "positions": 0 stations are outside 1 to 2000; give another number of stations',
     ),
     "one station": ("nodes = 1", "x.toml: line 1: a single station has no peer; give at least two stations"),
-    "too many stations": ("hops = 5000", 'x.toml: line 1: key "hops": 5000 is out of range; give at most 999'),
+    "too many stations": ("hops = 5000", 'x.toml: line 1: key "hops": 5000 is out of range; give at most 1999'),
     "a station named twice": (
         'topology = "positions"\npositions = [\n  [0, 0],\n  { name = "sta1", at = [1, 2] },\n]',
         'x.toml: line 2: key "positions": two stations are named "sta1"; give each its own name',

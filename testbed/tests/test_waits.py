@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from testbed.errors import HostLateError, RunError
+from testbed.host import run_queue
 from testbed.host.run_queue import RunQueue, WaitTime
 from testbed.runs import verdict, waits
 from testbed.runs.live_network import LiveNetwork
@@ -95,8 +96,19 @@ def test_windows_count_from_the_traffic_on_and_later_programs_count_in_full() ->
     assert queue.looks == []
 
 
-def test_the_kernel_tells_of_this_process(tmp_path: Path) -> None:
+def test_a_thread_with_the_number_of_one_that_has_ended_counts_from_its_own_start() -> None:
+    queue = FakeQueue({1: WaitTime(900, 9)}, {1: WaitTime(40, 4)})
+    now_s = [0.0]
+    waits = Waits(Path("/"), queue=queue, clock=lambda: now_s[0])
+    waits.begin()
+    now_s[0] = 1.0
+    assert waits.end().total == WaitTime(40, 4)
+
+
+@pytest.mark.parametrize("kept", [run_queue.MAX_KEPT, 1, 0])
+def test_the_kernel_tells_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
     """Two that want the same processor wait for each other; what is set aside, and who has gone, is not looked at."""
+    monkeypatch.setattr(run_queue, "MAX_KEPT", kept)
     processor = str(min(os.sched_getaffinity(0)))
     spin = ["taskset", "-c", processor, sys.executable, "-I", "-S", "-c", "while True: pass"]
     gone = subprocess.Popen(["true"])
@@ -106,7 +118,9 @@ def test_the_kernel_tells_of_this_process(tmp_path: Path) -> None:
     try:
         (tmp_path / "cgroup.threads").write_text("\n".join(str(p.pid) for p in [*two, shell, gone]))
         queue = RunQueue(tmp_path)
+        opened = len(list(Path("/proc/self/fd").iterdir()))
         before = queue.read()
+        assert len(list(Path("/proc/self/fd").iterdir())) == opened + 2 * min(kept, 2)
         with pytest.raises(subprocess.TimeoutExpired):
             two[0].wait(0.5)
         after = queue.read()

@@ -75,7 +75,7 @@ def test_explicit_positions_may_bring_names():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: topologies.chain(-1, 200), "0 stations are outside 1 to 1000; give another number of stations"),
+        (lambda: topologies.chain(-1, 200), "0 stations are outside 1 to 2000; give another number of stations"),
         (
             lambda: topologies.cross(3, 200),
             "3 hops have no middle station for a cross; give an even number of hops, 2 or more",

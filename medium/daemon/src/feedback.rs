@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 const BACKLOG: usize = 1024;
 /// Messages read from one client in one turn of the loop.
 const MESSAGES_AT_ONCE: usize = 32;
-/// Maximum number of clients of all stations together.
-const MAX_CLIENTS: usize = 1024;
+/// Maximum number of clients of all stations together, beyond one of each station: its routing daemon.
+const MORE_CLIENTS: usize = 1024;
 
 struct Client {
     socket: OwnedFd,
@@ -109,7 +109,7 @@ impl Feedback {
         let Some((at, _)) = self.listeners.get_mut(listener as usize) else { return };
         let Some(socket) = at.accept(&self.watcher) else { return };
         let id = self.next_client;
-        if self.clients.len() < MAX_CLIENTS
+        if self.clients.len() < self.listeners.len() + MORE_CLIENTS
             && self.watcher.watch(&socket, Token::FeedbackClient(id).pack(), false).is_ok()
         {
             self.next_client = id.wrapping_add(1);
@@ -281,4 +281,58 @@ fn open_listener(path: &Path) -> Result<OwnedFd, DaemonError> {
     let backlog = Backlog::new(16).map_err(fail)?;
     listen(&fd.as_fd(), backlog).map_err(fail)?;
     Ok(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::raise_descriptor_limit;
+    use manet_engine::real_time::RealTime;
+    use manet_engine::{Instant, Machine};
+    use nix::sys::socket::connect;
+
+    struct Quiet;
+
+    impl Machine for Quiet {
+        type Input = ();
+        type Output = ();
+        fn handle(&mut self, _: Instant, (): ()) {}
+        fn handle_timeout(&mut self, _: Instant) {}
+        fn poll_output(&mut self) -> Option<()> {
+            None
+        }
+        fn next_timeout(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    #[test]
+    fn the_daemon_of_each_station_of_a_large_network_is_a_client() {
+        raise_descriptor_limit();
+        let folder = std::env::temp_dir().join(format!("manet-feedback-{}", std::process::id()));
+        let names: Vec<String> = (1..=MORE_CLIENTS + 100).map(|number| format!("sta{number}")).collect();
+        let stations: Vec<&str> = names.iter().map(String::as_str).collect();
+        let watcher = RealTime::start(Quiet, |()| false).unwrap().watcher();
+        let mut feedback = Feedback::open(Some(&folder), &stations, watcher).unwrap();
+        let client = |station: usize| {
+            let flags = SockFlag::SOCK_CLOEXEC;
+            let client = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).unwrap();
+            let address = UnixAddr::new(&folder.join(format!("{}.sock", names[station]))).unwrap();
+            connect(client.as_raw_fd(), &address).unwrap();
+            client
+        };
+        let mut clients = Vec::new();
+        for station in 0..names.len() {
+            clients.push(client(station));
+            feedback.accept(station as u32);
+        }
+        assert_eq!(feedback.clients.len(), names.len());
+        for _ in 0..=MORE_CLIENTS {
+            clients.push(client(0));
+            feedback.accept(0);
+        }
+        assert_eq!(feedback.clients.len(), names.len() + MORE_CLIENTS);
+        drop(feedback);
+        std::fs::remove_dir(&folder).unwrap();
+    }
 }

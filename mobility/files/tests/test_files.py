@@ -350,7 +350,7 @@ def test_a_packed_file_has_a_largest_size(tmp_path, host):
 def test_a_bonnmotion_file_has_a_largest_number_of_nodes_and_waypoints():
     """Each is refused before the rest is read: the last line is no list of numbers."""
     nodes = "0 1 2\n" * (trace.MAX_STATIONS + 1) + "end\n"
-    with pytest.raises(TraceError, match="line 1001: is one node more than the 1000 that a file may have"):
+    with pytest.raises(TraceError, match="line 2001: is one node more than the 2000 that a file may have"):
         bonnmotion.parse(nodes.encode(), "m.movements")
     numbers = "0 " * (bonnmotion.MAX_NUMBERS + 1) + "end\n"
     with pytest.raises(TraceError, match="line 1: the file has more than 4000000 numbers"):

@@ -17,9 +17,9 @@ from scenarios.toml_file import MAX_FILE_BYTES
 from testbed.view.editor import stations
 from testbed.view.editor.stations import Append, Edit, Remove, Set, Values
 from testbed.view.editor.toml_edits import at, values_of, with_elements, with_value, without
+from topologies.layouts import MAX_STATIONS
 
 MAX_STEPS = 500  # that can be undone
-MAX_PLACES = 1000  # of an operation; a scenario has as many stations at most
 MAX_PATH = 12
 MAX_DEPTH = 16  # of a value; no key needs more than five levels
 ORDER = [field.alias or name for name, field in Scenario.model_fields.items()]  # of keys, as formats/scenario.md has them
@@ -189,7 +189,7 @@ def _path(operation: Operation) -> Path:
 
 def _names(operation: Operation, key: str) -> list[str]:
     names = operation[key]
-    if not isinstance(names, list) or not names or len(names) > MAX_PLACES or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list) or not names or len(names) > MAX_STATIONS or not all(isinstance(one, str) for one in names):
         raise UsageError(f"{key}: give the names of stations")
     return names
 
@@ -201,8 +201,8 @@ def _text(operation: Operation, key: str) -> str:
 
 
 def _points(places: object) -> Sequence[Sequence[float]]:
-    if not isinstance(places, list) or not 0 < len(places) <= MAX_PLACES:
-        raise UsageError(f"at: give 1 to {MAX_PLACES} places [x, y] in metres")
+    if not isinstance(places, list) or not 0 < len(places) <= MAX_STATIONS:
+        raise UsageError(f"at: give 1 to {MAX_STATIONS} places [x, y] in metres")
     return places
 
 

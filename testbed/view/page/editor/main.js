@@ -361,7 +361,7 @@ async function begin() {
     const kinds = flow?.item.fields.find((field) => field.key === "traffic")?.names ?? ["bulk"];
     text.setUp(by("text"), () => change(null));
     forms.setUp(by("forms"), groups, change, map.stations);
-    tools.setUp(change, () => state, speak, kinds);
+    tools.setUp(change, () => state, speak, kinds, fields.find((field) => field.key === "nodes").maximum);
     events.setUp(change, forms.reveal);
     adopt(now);
     setInterval(poll, POLL_MS);

@@ -6,7 +6,7 @@ import * as map from "./map.js";
 const by = (id) => document.getElementById(id);
 const DEFAULT_SPACING_M = 200;
 const NUMBERS = { count: 5, spacing: DEFAULT_SPACING_M, rows: 3, columns: 3, loss: 10, speed: 2, x: 0, y: 0, x1: 100, y1: 100 };
-let tool = "select", change = () => {}, state = () => ({}), say = () => {}, first = null, kinds = [], inputs = {};
+let tool = "select", change = () => {}, state = () => ({}), say = () => {}, first = null, kinds = [], most = 1, inputs = {};
 
 const TOOLS = {
   select: ["Select", "Click a station, drag it; Shift-click adds one. Drag the ground to pan.", []],
@@ -23,8 +23,8 @@ const TOOLS = {
 const LABELS = { count: "stations", spacing: "spacing, m", rows: "rows", columns: "columns", x: "x, m", y: "y, m", x1: "to x, m", y1: "to y, m", loss: "loss, dB", speed: "speed, m/s", from: "from", to: "to", kind: "kind", host: "host", file: "file", width: "width, m" };
 const VERBS = { station: "Place", chain: "Place", grid: "Place", random: "Place", flow: "Add flow", waypoint: "Add move", wall: "Add wall", gateway: "Add gateway", picture: "Show it" };
 
-export function setUp(onChange, currentState, speak, trafficKinds) {
-  [change, state, say, kinds] = [onChange, currentState, speak, trafficKinds];
+export function setUp(onChange, currentState, speak, trafficKinds, mostStations) {
+  [change, state, say, kinds, most] = [onChange, currentState, speak, trafficKinds, mostStations];
   by("tools").append(...Object.entries(TOOLS).map(([name, [label]]) => element("button", { type: "button", "data-tool": name, "aria-pressed": name === tool, onclick: () => take(name) }, label)));
   by("tool-form").addEventListener("submit", (event) => (event.preventDefault(), submit()));
   map.setUp({
@@ -164,17 +164,17 @@ function add(places) {
 }
 
 function chain([x, y], [dx, dy], count) {
-  add(Array.from({ length: Math.min(1000, Math.max(1, count)) }, (_, place) => [x + dx * place * value("spacing"), y + dy * place * value("spacing")]));
+  add(Array.from({ length: Math.min(most, Math.max(1, count)) }, (_, place) => [x + dx * place * value("spacing"), y + dy * place * value("spacing")]));
 }
 
 function grid([x, y]) {
   const [rows, columns] = [value("rows"), value("columns")], spacing = value("spacing");
-  add(Array.from({ length: Math.min(1000, rows * columns) }, (_, place) => [x + (place % columns) * spacing, y + Math.floor(place / columns) * spacing]));
+  add(Array.from({ length: Math.min(most, rows * columns) }, (_, place) => [x + (place % columns) * spacing, y + Math.floor(place / columns) * spacing]));
 }
 
 function random(from, to) {
   const between = (axis) => Math.round((Math.min(from[axis], to[axis]) + Math.random() * Math.abs(to[axis] - from[axis])) * 10) / 10;
-  add(Array.from({ length: Math.min(1000, Math.max(1, value("count"))) }, () => [between(0), between(1)]));
+  add(Array.from({ length: Math.min(most, Math.max(1, value("count"))) }, () => [between(0), between(1)]));
 }
 
 function flow(from, to) {
