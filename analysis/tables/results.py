@@ -8,7 +8,7 @@ import csv
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -76,6 +76,7 @@ OF_KINDS = {
 OF_RUN = {metric.name: (metric.unit, metric.name, 1) for metric in energy.OF_RUN}
 METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS | OF_KINDS | OF_RUN
 ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of runs, in the words of `ending`
+KEPT = "kept"
 # The metric that stands for flows whose kind names none (analysis/tables/shown.py): the first that any run has. Flows of
 # datagrams have no ACKs, flows without a known connection only the metrics of their reports.
 SHOWN = ("acked_kbps", "reaction_s", *OF_KINDS, "delivered_kbps", *own_metrics(kinds().values()))
@@ -106,12 +107,13 @@ class Experiment:
 @dataclass(frozen=True)
 class Results:
     """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json (`flow_metrics`),
-    whether its host was late, and its origin (`record`); `summary` are those of summary.csv."""
+    whether its host was late, and its origin (`record`); `summary` are those of summary.csv, which are of `kept`, too."""
 
     directory: Path
     experiment: Experiment
     rows: list[dict[str, Any]]
     summary: list[dict[str, Any]]
+    kept: Mapping[tuple[str, int], Row] = field(default_factory=dict)  # rows of earlier runs, by cell and seed
 
 
 def collect(
@@ -129,7 +131,7 @@ def collect(
         experiment = _json(path)
     description = Experiment.of(experiment, out_dir)
     rows = _rows(out_dir, description.axes, find_runs(out_dir).runs if runs is None else runs)
-    return Results(out_dir, description, rows, summarise(joined(rows, kept), description))
+    return Results(out_dir, description, rows, summarise(joined(rows, kept), description), kept)
 
 
 def write_tables(results: Results) -> list[Path]:
@@ -229,11 +231,16 @@ def summarise(rows: Iterable[Row], experiment: Experiment) -> list[dict[str, Any
 
 
 def endings_of_cells(results: Results) -> dict[tuple[Any, ...], list[str]]:
-    """`5 valid`, or `3 valid`, `2 void`: the number of runs of each ending in a cell that has any."""
+    """`5 valid`, or `3 valid`, `2 void`, `4 kept`: the number of runs of each ending, and of kept rows that count, in a cell that
+    has any."""
     counted: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
     for run in results.rows:
         counted[cell_of(run, results.experiment.axes)][ending(run)] += 1
-    return {cell: [f"{count[kind]} {kind}" for kind in ENDINGS if count[kind]] for cell, count in counted.items()}
+    of_runs = {place(run) for run in results.rows if counts(run)}
+    for at, run in results.kept.items():
+        if at not in of_runs:
+            counted[cell_of(run, results.experiment.axes)][KEPT] += 1
+    return {cell: [f"{count[kind]} {kind}" for kind in (*ENDINGS, KEPT) if count[kind]] for cell, count in counted.items()}
 
 
 def cell_of(row: Mapping[str, Any], axes: Iterable[str]) -> tuple[Any, ...]:

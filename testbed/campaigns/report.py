@@ -267,7 +267,7 @@ class Report:
     def kept_text(self) -> str:
         """Describe the rows of earlier runs."""
         rows = f"{len(self.kept)} {'row' if len(self.kept) == 1 else 'rows'} of earlier runs"
-        return f"{rows} (kept.csv) count in the answers and paired differences, in no mean of a table"
+        return f"{rows} (kept.csv) count in means, answers and paired differences; table.csv has none of them"
 
     def left_out_lines(self) -> list[str]:
         """A line for each excluded run, and one for the runs without a manifest."""

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.decisions.rule import Answer, Outcome
 from analysis.tables.kept_rows import KeptRow, merged, read, write
-from analysis.tables.results import collect_runs, read_summary
+from analysis.tables.results import collect_runs, endings_of_cells, read_summary
 from record.errors import RunFileError
 from testbed import __main__ as manet
 from testbed.campaigns import kept
@@ -68,7 +68,7 @@ def test_a_campaign_elsewhere_runs_nothing_that_is_kept_and_answers_the_same(mac
     of_runs, of_rows = ([row for row in table if row["metric"] == "acked_kbps"] for table in tables)
     assert of_rows == of_runs and [row["valid"] for row in of_rows] == [14, 14], "of kept rows as of their runs"
     html = HtmlReport(second.directory)
-    assert "28 rows of earlier runs (kept.csv) count in the answers" in html.make().read_text()
+    assert "28 rows of earlier runs (kept.csv) count in means, answers" in html.make().read_text()
     assert html.is_complete
 
 
@@ -90,6 +90,10 @@ def test_rows_and_runs_are_together_in_an_answer(machine):
     second, _ = machine("two", workers)
     assert sorted(workers.runs) == [(f"hops{hops}", seed) for hops in (1, 2) for seed in range(7, 15)]
     assert {**answer_of(second), "emulated_s": 0} == {**answer_of(first), "emulated_s": 0}
+    report = Report(second.directory)
+    report.make()
+    assert report.results is not None
+    assert list(endings_of_cells(report.results).values()) == [["8 valid", "6 kept"]] * 2, "as many as the mean is of"
 
 
 def test_rows_of_another_scenario_count_for_nothing_and_a_line_says_so(machine):
