@@ -4,7 +4,7 @@ The times are model time; a run's `epoch_ns` (run.json) turns a capture's clock 
 """
 
 import io
-from collections import Counter
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,13 +65,13 @@ ATTEMPT_SCHEMA: dict[str, type[pl.DataType]] = {
     "aggregate": pl.String,
 }
 NO_FATE = pl.col("fate").fill_null("")
-EDGE_NS = 100_000_000  # of a window: several A-MPDUs, of at most 5.5 ms each, and their contention
 READ_AT_ONCE = 1 << 22  # bytes of the log: bounds the memory for its text
 
 # A frame reaches the capture as soon as the host schedules the medium and the capturing program: milliseconds on an idle
 # host. A second is far above the delay in any run that is not void, and too short to confuse a packet with one of
 # the next window.
 MATCH_TOLERANCE_NS = 1_000_000_000
+ALWAYS = (-math.inf, math.inf)
 
 
 def read_air(path: Path) -> pl.DataFrame:
@@ -174,41 +174,45 @@ class Matching:
     matched: pl.DataFrame  # the captured rows, with `air_bytes` and `lag_ns` (capture minus delivery)
     only_air: int  # delivered by the medium, missing in the capture
     only_capture: int  # captured, missing in the medium's log
-    at_once: int = 1  # most deliveries at one instant, near the first or the last one: those of an A-MPDU
 
 
-def match_deliveries(air: pl.DataFrame, arrivals: pl.DataFrame, station: str, epoch_ns: int) -> Matching:
-    """Pair a station's `deliver` rows with the frames that its capture received, both in order of time.
+def match_deliveries(
+    air: pl.DataFrame, arrivals: pl.DataFrame, station: str, epoch_ns: int, window_ns: tuple[float, float] = ALWAYS
+) -> Matching:
+    """Pair a station's `deliver` rows with the frames that its capture received, both in order of time, and give those of a
+    window (CLOCK_REALTIME): frames that the medium delivered in it, and captured ones without a partner.
 
     A TAP keeps the order of frames, so both lists are walked in step. If sizes or times differ, the earlier entry has no partner.
-    `arrivals` are rows of analysis.captures.pcap addressed to the station.
+    Both are of the whole run: if one of them began with frames of an A-MPDU that the window cuts from the other, each frame would
+    find a later one. `arrivals` are rows of analysis.captures.pcap addressed to the station.
     """
     handed = air.filter((pl.col("event") == "deliver") & (pl.col("station") == station) & (pl.col("frame") == "data"))
     deliveries = list(zip((handed["t_ns"] + epoch_ns).to_list(), handed["bytes"].to_list(), strict=True))
     frames = list(zip(arrivals["t_ns"].to_list(), arrivals["ip_bytes"].to_list(), strict=True))
-    left = right = only_air = only_capture = 0
-    rows, sizes, lags = [], [], []
+    begin_ns, end_ns = window_ns
+    left = right = 0
+    rows, sizes, lags, only_air_ns, only_capture_ns = [], [], [], [], []
     while left < len(deliveries) and right < len(frames):
-        lag = frames[right][0] - deliveries[left][0]
+        at_ns = deliveries[left][0]
+        lag = frames[right][0] - at_ns
         same_size = frames[right][1] in (deliveries[left][1], 0)  # 0: ARP, whose size the capture's row does not have
         if same_size and abs(lag) <= MATCH_TOLERANCE_NS:
-            rows.append(right)
-            sizes.append(deliveries[left][1])
-            lags.append(lag)
+            if begin_ns <= at_ns < end_ns:
+                rows.append(right)
+                sizes.append(deliveries[left][1])
+                lags.append(lag)
             left, right = left + 1, right + 1
         elif lag > 0:
-            left, only_air = left + 1, only_air + 1
+            only_air_ns.append(at_ns)
+            left += 1
         else:
-            right, only_capture = right + 1, only_capture + 1
+            only_capture_ns.append(frames[right][0])
+            right += 1
+    only_air_ns += [at_ns for at_ns, _ in deliveries[left:]]
+    only_capture_ns += [at_ns for at_ns, _ in frames[right:]]
     matched = arrivals[rows].with_columns(air_bytes=pl.Series(sizes, dtype=pl.Int64), lag_ns=pl.Series(lags, dtype=pl.Int64))
-    return Matching(matched, only_air + len(deliveries) - left, only_capture + len(frames) - right, _at_once(handed["t_ns"]))
-
-
-def _at_once(delivered_ns: pl.Series) -> int:
-    """The most deliveries at one instant within EDGE_NS of the first or the last one; 1 without any."""
-    times: list[int] = delivered_ns.to_list()
-    near = Counter(t for t in times if min(t - times[0], times[-1] - t) <= EDGE_NS)
-    return max(near.values(), default=1)
+    alone = (sum(begin_ns <= at_ns < end_ns for at_ns in times) for times in (only_air_ns, only_capture_ns))
+    return Matching(matched, *alone)
 
 
 def _counts(rows: pl.DataFrame, column: str) -> dict[str, dict[str, int]]:

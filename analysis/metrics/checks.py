@@ -17,8 +17,6 @@ from analysis.captures.iperf import IperfReport
 from analysis.captures.pcap import STAMP_BYTES
 from analysis.metrics.throughput import ReceiverView, SenderView
 
-# Frames on their way between the medium and the capturing program when a window begins or ends.
-EDGE_FRAMES = 2
 NAMED = 3  # at most so many disagreements in one line
 EDGE_S = 0.01  # from the capture of a datagram to its receiver's socket, and the signal that ends the receiver
 
@@ -195,21 +193,13 @@ def window_covered(flow: str, report: IperfReport, needed_s: float) -> Check:
 
 
 def air_capture(flow: str, station: str, matching: Matching) -> Check:
-    """The capture at the destination has every frame that the medium delivered there, and no other.
-
-    A few frames at the window's edges fall on the other side of one of the two clocks, of an A-MPDU all that it delivers at one
-    instant. If no frame is in both, as in a partitioned network, the tolerance is zero: a few frames on one side alone are not an
-    edge effect.
-    """
-    allowed = EDGE_FRAMES - 1 + matching.at_once
+    """The capture at the destination has every frame that the medium delivered there in the window, and no other."""
     lag_ms = (matching.matched.select(pl.max("lag_ns")).item() or 0) / 1e6
     detail = (
         f"{station}: {len(matching.matched)} frames in both, {matching.only_air} only in the air log, "
-        f"{matching.only_capture} only captured (allowed {allowed}); captured at most {lag_ms:.1f} ms after delivery"
+        f"{matching.only_capture} only captured; captured at most {lag_ms:.1f} ms after delivery"
     )
-    alone = matching.only_air, matching.only_capture
-    ok = max(alone) <= (allowed if len(matching.matched) else 0)
-    return Check(f"{flow} air-capture", ok, detail)
+    return Check(f"{flow} air-capture", not (matching.only_air or matching.only_capture), detail)
 
 
 def air_counters(air: pl.DataFrame, counters: dict[str, dict[str, int]]) -> list[Check]:

@@ -86,12 +86,11 @@ class MeasuredFlow:
         return len(frames) / ppdus if ppdus else None
 
     def _match(self, station: str) -> Matching:
-        """Deliveries and arrivals. The air log is cut by model time, the capture by its own clock."""
-        run, epoch_ns, mac = self.run, self.run.epoch_ns, self.run.mac(station)
-        air = run.air.filter(run.air["t_ns"].is_between(self.begin_ns - epoch_ns, self.end_ns - epoch_ns, closed="left"))
+        """Deliveries and arrivals in the window."""
+        run, mac = self.run, self.run.mac(station)
         packets = run.capture(station)
-        inside = packets["t_ns"].is_between(self.begin_ns, self.end_ns, closed="left")
-        return match_deliveries(air, packets.filter((packets["eth_dst"] == mac) & inside), station, epoch_ns)
+        arrivals = packets.filter(packets["eth_dst"] == mac)
+        return match_deliveries(run.air, arrivals, station, run.epoch_ns, (self.begin_ns, self.end_ns))
 
 
 def length_s(run: RunDirectory, flow: RunFlow, _report: IperfReport) -> float:

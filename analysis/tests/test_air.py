@@ -104,6 +104,24 @@ def test_a_frame_missing_in_one_source_is_identified_by_its_size():
     assert (len(extra.matched), extra.only_air, extra.only_capture) == (3, 0, 1)
 
 
+def test_a_window_that_cuts_an_a_mpdu_has_each_frame_once():
+    """A-MPDUs of twenty full frames, then a short frame and nineteen full ones, each delivered at one instant and captured up to
+    3 us later, so that a capture cut at the same instant begins with frames that the medium delivered before."""
+    frames = [(1000 * ppdu, 200 if ppdu % 2 and mpdu == 0 else 1500) for ppdu in range(1, 11) for mpdu in range(20)]
+    log, captured = _log(frames), _arrivals([(t + 3, size) for t, size in frames])
+    for begin, end, ppdus in ((0, 20_000, 10), (4001, 20_000, 6), (0, 7001, 7), (4001, 7001, 3)):
+        matching = match_deliveries(log, captured, "sta2", EPOCH_NS, (EPOCH_NS + begin, EPOCH_NS + end))
+        assert (len(matching.matched), matching.only_air, matching.only_capture) == (20 * ppdus, 0, 0)
+        assert set(matching.matched["lag_ns"]) == {3}
+
+
+def test_a_frame_without_a_partner_counts_in_the_window_that_has_it():
+    log, captured = _log([(100, 1500), (200, 40), (300, 1500)]), _arrivals([(110, 1500), (250, 99), (310, 1500)])
+    for begin, end, alone in ((0, 1000, (1, 1)), (150, 210, (1, 0)), (220, 400, (0, 1)), (0, 150, (0, 0))):
+        matching = match_deliveries(log, captured, "sta2", EPOCH_NS, (EPOCH_NS + begin, EPOCH_NS + end))
+        assert (matching.only_air, matching.only_capture) == alone
+
+
 def test_other_stations_deliveries_do_not_count():
     assert match_deliveries(_log([(100, 1500)]), _arrivals([]), "sta3", EPOCH_NS).only_air == 0
 
