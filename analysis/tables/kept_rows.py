@@ -130,10 +130,11 @@ def runs_in(directory: Path, description: Mapping[str, Any]) -> dict[tuple[str, 
     found = {}
     for row in read(directory / KEPT):
         cell = cells.get(row.scenario)
-        if cell is not None and row.verdict == "valid":
+        if cell is not None:
             values = {axis: plain(cell["axes"].get(axis)) for axis in description["axes"]}
             columns = {"profile": cell.get("profile") or ""} | values | {VARIANT: cell["variant"] or ""}
-            found[cell["name"], row.seed] = row.as_run(columns)
+            run = row.as_run(columns)
+            found[cell["name"], row.seed] = run if row.verdict == "valid" else run | {"status": "failed"}  # in no mean
     return found
 
 

@@ -238,7 +238,7 @@ def endings_of_cells(results: Results) -> dict[tuple[Any, ...], list[str]]:
         counted[cell_of(run, results.experiment.axes)][ending(run)] += 1
     of_runs = {place(run) for run in results.rows if counts(run)}
     for at, run in results.kept.items():
-        if at not in of_runs:
+        if at not in of_runs and counts(run):
             counted[cell_of(run, results.experiment.axes)][KEPT] += 1
     return {cell: [f"{count[kind]} {kind}" for kind in (*ENDINGS, KEPT) if count[kind]] for cell, count in counted.items()}
 

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from record.files import read_object
+from record.files import read_object, write_atomic
 from scenarios.identity import identity
 from scenarios.scenario import Scenario
-from testbed.campaigns.experiment import Experiment
+from testbed.campaigns.experiment import Experiment, load
 from testbed.campaigns.figures import FIGURES
+from testbed.campaigns.library import find, names
+from testbed.campaigns.request import Request
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
@@ -116,6 +118,31 @@ def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> S
     if kept_rows.rows or before.rows:
         write(directory / KEPT, merged(before.rows, kept_rows.rows))
     return kept_rows
+
+
+def is_folder_of_rows(directory: Path) -> bool:
+    """Whether a folder has rows, and no runs: docs/results/NAME."""
+    from analysis.tables.kept_rows import FILE
+
+    return (directory / FILE).is_file() and not (directory / "experiment.json").exists()
+
+
+def without_runs(rows: Path, results: Path) -> Path:
+    """Make a folder of results that has the kept rows of an experiment, docs/results/NAME, and no run: `results`/NAME-rows. Its
+    size is the one that has more rows. UsageError without any that counts."""
+    from analysis.tables.kept_rows import KEPT, merged, write
+
+    if rows.name not in names():
+        raise UsageError(f"{rows}: {rows.name} is no experiment of this checkout; rows are kept of those in experiments/ only")
+    sizes = [load(find(rows.name), Request(quick)) for quick in (True, False)]
+    experiment, counted = max(((size, rows_of(size, rows.parent)) for size in sizes), key=lambda size: len(size[1].rows))
+    if not counted.rows:
+        raise UsageError(f"{rows}: no row counts for an experiment of today; run it: ./manet campaign {rows.name} --quick")
+    directory = results / f"{rows.name}-rows"
+    directory.mkdir(parents=True, exist_ok=True)
+    write_atomic(directory / "experiment.json", experiment.to_json())
+    write(directory / KEPT, merged(counted.rows, counted.not_valid))
+    return directory
 
 
 def keep(directory: Path, description: Mapping[str, Any], runs: Runs, folder: Path = FOLDER) -> tuple[Path, int, int]:

@@ -266,7 +266,8 @@ class Report:
 
     def kept_text(self) -> str:
         """Describe the rows of earlier runs."""
-        rows = f"{len(self.kept)} {'row' if len(self.kept) == 1 else 'rows'} of earlier runs"
+        count = sum(run["status"] == "complete" for run in self.kept.values())
+        rows = f"{count} {'row' if count == 1 else 'rows'} of earlier runs"
         return f"{rows} (kept.csv) count in means, answers and paired differences; table.csv has none of them"
 
     def left_out_lines(self) -> list[str]:

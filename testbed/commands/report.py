@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.commands.options import add_verb
+from testbed.commands.options import add_verb, results_folder
 from testbed.programs import INSTALLATION
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ EXAMPLES = """
   ./manet report results/own --figure ./my-figure.py
                                     with a figure of your own
   ./manet report --html results     a page of every experiment in the folder
+  ./manet report docs/results/hv-fig3
+                                    table, figure and answers of kept rows alone,
+                                    in results/hv-fig3-rows
   ./manet report --claims           docs/claims.md, its numbers computed from
                                     docs/results/NAME/runs.csv, and the
                                     tables of docs/eras.md
@@ -27,7 +30,13 @@ EXAMPLES = """
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "report", "regenerate tables and figure of a folder of results", EXAMPLES)
-    parser.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="a folder that `manet run` has made")
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        type=Path,
+        nargs="?",
+        help="a folder that `manet run` has made, or docs/results/NAME: its kept rows",
+    )
     parser.add_argument("--again", action="store_true", help="also measure the captures again")
     parser.add_argument("--html", action="store_true", help="write the page report.html; DIR may also be a campaign's folder")
     parser.add_argument("--rows", action="store_true", help="also keep the runs as rows, in docs/results/NAME/runs.csv")
@@ -78,15 +87,18 @@ def _report(options: argparse.Namespace) -> int:
     """The page of a folder with --html, otherwise the report of one experiment."""
     import json
 
+    from testbed.campaigns import kept
     from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.report import Report
 
     figure = options.figure and _figure(options.figure)
+    directory, of_rows = options.directory, kept.is_folder_of_rows(options.directory)
+    if of_rows:
+        directory = kept.without_runs(directory.resolve(), results_folder())
     if options.html:
-        name = options.directory.resolve().name
-        made: HtmlReport | Report = HtmlReport(options.directory, {name: figure} if figure else {})
+        made: HtmlReport | Report = HtmlReport(directory, {directory.resolve().name: figure} if figure else {})
     else:
-        made = Report(options.directory, figure)
+        made = Report(directory, figure)
     made.make(analyse_again=options.again)
     if options.json:
         print(json.dumps(made.as_json(), indent=1))
@@ -94,7 +106,7 @@ def _report(options: argparse.Namespace) -> int:
         made.print()
     if options.rows:
         _keep(made.reports if isinstance(made, HtmlReport) else [made])
-    return 0 if made.is_complete else 1
+    return 0 if made.is_complete or (of_rows and not made.has_bad_runs) else 1
 
 
 def _figure(written: str) -> str:

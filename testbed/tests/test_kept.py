@@ -18,6 +18,7 @@ from testbed.campaigns.html_report import HtmlReport
 from testbed.campaigns.report import Report, answer_lines
 from testbed.campaigns.request import Request
 from testbed.campaigns.rounds import Member, Rounds
+from testbed.errors import UsageError
 from testbed.tests.workers import TEXT, Workers, clear, noisy
 
 
@@ -94,6 +95,32 @@ def test_rows_and_runs_are_together_in_an_answer(machine):
     report.make()
     assert report.results is not None
     assert list(endings_of_cells(report.results).values()) == [["8 valid", "6 kept"]] * 2, "as many as the mean is of"
+
+
+def test_a_folder_of_rows_alone_gives_the_table_the_figure_and_the_answers(tmp_path):
+    """docs/results/hv-fig14: the answers are those of claims.md, the figure is drawn, and nothing is written beside the rows."""
+    rows = kept.FOLDER / "hv-fig14"
+    assert kept.is_folder_of_rows(rows) and not kept.is_folder_of_rows(tmp_path)
+    before = sorted(rows.iterdir())
+    directory = kept.without_runs(rows, tmp_path)
+    report = Report(directory)
+    report.make()
+    assert directory == tmp_path / "hv-fig14-rows" and sorted(rows.iterdir()) == before
+    assert [path.name for path in report.figures if path.suffix == ".png"] == ["hv_elfn.png"] and not report.has_bad_runs
+    experiment = load(kept.ROOT / "experiments" / "hv-fig14.toml", Request(True))
+    counted = kept.rows_of(experiment)
+    assert report.kept_text().startswith(f"{len(counted.rows)} rows of earlier runs") and len(counted.not_valid) > 0
+    assert {found.verdict for found in report.answers} == {"holds"}
+    (directory / "kept.csv").write_text("not of this checkout")
+    assert len(read(kept.without_runs(rows, tmp_path) / "kept.csv")) == len(report.kept), "it is made anew"
+
+
+def test_rows_of_no_experiment_or_of_none_that_counts_are_refused_in_one_line(tmp_path):
+    for name, text in (("odd", "is no experiment of this checkout"), ("hv-fig14", "no row counts")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "runs.csv").write_text("scenario,seed,verdict,commit,version,kernel,ended,emulated_s\n")
+        with pytest.raises(UsageError, match=text):
+            kept.without_runs(tmp_path / name, tmp_path)
 
 
 def test_rows_of_another_scenario_count_for_nothing_and_a_line_says_so(machine):
