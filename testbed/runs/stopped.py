@@ -80,9 +80,10 @@ class StoppedPrograms:
         without: Collection[str] = (),
         only_children: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        turns: Callable[[], float] | None = None,
     ) -> None:
         """`without`: names of children that may stop as they like (the shells of stations). `only_children`: other programs may,
-        too, unless a child has started them (in a session they are its user's)."""
+        too, unless a child has started them (in a session they are its user's). `turns`: as `own_turns_s`."""
         self.summary, self._only_children = StopSummary(), only_children
         self._group, self._children, self._without, self._clock = group, children, frozenset(without), clock
         self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
@@ -90,7 +91,8 @@ class StoppedPrograms:
         self._round_s, self._frozen = 0.0, set[int]()
         self._others, self._below = list[int](), list[int]()  # that are no children; of those, the ones below a child
         self._freezer = cgroup.version_1_mounts().get("freezer")
-        self._at_s = clock()
+        self._turns = turns or own_turns_s
+        self._at_s, self._turns_s = clock(), self._turns()
         self._next_child = 0
         self._continued = False
         _on_continue(self._note_own_stop)
@@ -124,10 +126,13 @@ class StoppedPrograms:
         self._continued = True
 
     def _judge_own_gap(self, gap_s: float) -> None:
-        """Add a stop of this process; its length is known during the traffic only, when `tick` is called regularly."""
+        """Add a stop of this process; its length is known during the traffic only, when `tick` is called regularly. Time in which
+        it worked or waited for a processor is no stop: a host too loaded is that of the medium and of waits.py to report."""
         was_stopped, self._continued = self._continued, False
-        if was_stopped or (self._ticks and gap_s > MAX_GAP_S):
-            self.summary.add(THIS_PROCESS, max(0.0, gap_s - TICK_S) if self._ticks else 0.0)
+        before_s, self._turns_s = self._turns_s, self._turns()
+        stopped_s = gap_s - (self._turns_s - before_s)
+        if was_stopped or (self._ticks and stopped_s > MAX_GAP_S):
+            self.summary.add(THIS_PROCESS, max(0.0, stopped_s - TICK_S) if self._ticks else 0.0)
 
     def _named(self) -> dict[int, str]:
         """The names of the children, by process id."""
@@ -220,6 +225,16 @@ class StoppedPrograms:
         if pid in self._since:
             name, since_s = self._since.pop(pid)
             self.summary.add(name, now_s - since_s)
+
+
+def own_turns_s() -> float:
+    """For how long the first thread of this process has run or waited for a processor, seconds; 0 from a kernel that does not
+    count it (CONFIG_SCHED_INFO)."""
+    try:
+        ran_ns, waited_ns, _turns = kernel_files.read("/proc/self/schedstat").split()
+    except (OSError, ValueError):
+        return 0.0
+    return (int(ran_ns) + int(waited_ns)) / 1e9
 
 
 def _on_continue(handler: Callable[[int, object], None] | signal.Handlers) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from testbed.host.processes import Processes
-from testbed.runs.stopped import THIS_PROCESS, StoppedPrograms, StopSummary
+from testbed.runs.stopped import THIS_PROCESS, StoppedPrograms, StopSummary, own_turns_s
 from traffic.programs.iperf_client import CLOSING
 
 CHILD = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"]
@@ -37,7 +37,8 @@ class Run:
 
     def __init__(self, folder: Path, processes: Processes) -> None:
         self.folder, self.processes, self.clock = folder, processes, Clock()
-        self.stopped = StoppedPrograms(folder, processes, without=["sta1"], clock=self.clock)
+        self.turns_s = 0.0  # the time for which this process ran or waited for a processor, of the fake clock
+        self.stopped = StoppedPrograms(folder, processes, without=["sta1"], clock=self.clock, turns=lambda: self.turns_s)
 
     def start(self, name: str, argv: list[str]) -> int:
         """Start a child and wait until it sleeps; its process id."""
@@ -252,6 +253,21 @@ def test_a_gap_of_the_runs_own_process_without_a_signal_is_reported(run: Run) ->
     run.begin()
     run.look(30.0)
     assert run.stopped.end().judgement()[0] == "void"
+
+
+def test_a_gap_in_which_the_runs_own_process_worked_or_waited_for_a_processor_is_none(run: Run) -> None:
+    """Two thousand daemons on two cores: the process of the run comes late, and the verdict names the host, not a signal."""
+    run.begin()
+    run.turns_s = 29.0
+    run.look(30.0)
+    assert run.stopped.end().report() == {}
+
+
+def test_the_kernel_counts_the_turns_of_this_process() -> None:
+    before_s, began_s = own_turns_s(), time.process_time()
+    while time.process_time() < began_s + 0.05:
+        pass
+    assert not before_s or own_turns_s() - before_s >= 0.04, "0: a kernel that does not count"
 
 
 def test_a_long_start_up_is_no_gap(run: Run) -> None:
