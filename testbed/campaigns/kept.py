@@ -9,6 +9,7 @@ import ast
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -124,7 +125,9 @@ def is_folder_of_rows(directory: Path) -> bool:
     """Whether a folder has rows, and no runs: docs/results/NAME."""
     from analysis.tables.kept_rows import FILE
 
-    return (directory / FILE).is_file() and not (directory / "experiment.json").exists()
+    with suppress(OSError):  # a name too long for a file
+        return (directory / FILE).is_file() and not (directory / "experiment.json").exists()
+    return False
 
 
 def without_runs(rows: Path, results: Path) -> Path:

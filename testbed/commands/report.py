@@ -17,8 +17,8 @@ EXAMPLES = """
                                     with a figure of your own
   ./manet report --html results     a page of every experiment in the folder
   ./manet report docs/results/hv-fig3
-                                    table, figure and answers of kept rows alone,
-                                    in results/hv-fig3-rows
+                                    table, figure and answers of kept rows
+                                    alone, in results/hv-fig3-rows
   ./manet report --claims           docs/claims.md, its numbers computed from
                                     docs/results/NAME/runs.csv, and the
                                     tables of docs/eras.md

@@ -30,7 +30,7 @@ WRONG = {
     "unknown key": "hops = 2\nspaceing = 100",
     "unknown topology": 'topology = "doughnut"\nhops = 2',
     "no hops": "hops = 0",
-    "too many hops": "hops = 1000",
+    "too many hops": "hops = 2000",
     "half a hop": "hops = 1.5",
     "text for a count": 'hops = "two"',
     "a count of packets below 1": "hops = 2\nqueue = 0",
