@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -108,15 +109,19 @@ def _difference(run_dir: Path, files: dict[str, dict[str, Any]], remakes: bool, 
 
 def _compared(run_dir: Path, name: str, entry: dict[str, Any], remakes: bool, since_ns: int) -> str | None:
     """The difference of one file; a derived one may be missing if the run `remakes` it, which takes its captures."""
-    path = run_dir / name
     derived = DERIVED.fullmatch(name) is not None
-    if not path.is_file():
+    try:
+        status = os.stat(f"{run_dir}/{name}")  # noqa: PTH116 (as in _state)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):  # as Path.is_file
+        status = None
+    if status is None or not stat.S_ISREG(status.st_mode):
         return None if derived and remakes else f"{name} is missing"
-    status = path.stat()
     size = status.st_size
     if size != entry["bytes"] and not derived:
         return f"{name} has {size} bytes instead of {entry['bytes']}"
-    if size == entry["bytes"] and (status.st_ctime_ns <= since_ns or _sha256(path) == entry["sha256"]):
+    if size == entry["bytes"] and (status.st_ctime_ns <= since_ns or _sha256(run_dir / name) == entry["sha256"]):
         return None
     return f"{name} was changed" + ("; `manet report --again` recalculates it" if derived and remakes else "")
 

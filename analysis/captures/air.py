@@ -150,6 +150,7 @@ def _rows_of(path: Path, log: io.BufferedReader | io.BytesIO, kinds: dict[str, t
 
 def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:
     """metrics.json's `air`: for each station the attempts by frame type, fates, drops by reason, and share of the air time."""
+    air = air.select("t_ns", "station", "event", "frame", "fate", "airtime_ns")  # a filter copies every column
     window = air.filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left") & (pl.col("event") != "jam"))
     sent = window.filter(pl.col("event") == "tx")
     drops = window.filter(pl.col("event") == "drop")

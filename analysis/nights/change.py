@@ -27,7 +27,7 @@ from math import inf, sqrt
 from statistics import fmean, median, stdev
 
 import numpy as np
-from scipy import stats
+import scipy  # imports its parts at their first use: a query of results needs none
 
 NIGHTS_OF_MONTH = 30
 ALARMS_OF_MONTH = 0.05
@@ -148,7 +148,7 @@ def significance(series: Series) -> float | None:
     difference = abs(series.tonight.value - fmean(values))
     if spread == 0:
         return 1.0 if difference == 0 else 0.0
-    return float(2 * stats.t.sf(difference / spread, len(values) - 1))
+    return float(2 * scipy.stats.t.sf(difference / spread, len(values) - 1))
 
 
 def _exact_significance(old: Sequence[float], new: Sequence[float]) -> float:
@@ -156,7 +156,7 @@ def _exact_significance(old: Sequence[float], new: Sequence[float]) -> float:
         return 1.0
     if min(len(old), len(new)) < 2 or (np.ptp(old) == 0 and np.ptp(new) == 0):
         return 0.0 if fmean(old) != fmean(new) else 1.0
-    return float(stats.ttest_ind(old, new, equal_var=False).pvalue)
+    return float(scipy.stats.ttest_ind(old, new, equal_var=False).pvalue)
 
 
 def _judge_family(family: list[Series], error: float) -> list[Verdict]:
@@ -178,7 +178,7 @@ def _verdict(series: Series, p: float | None, rejected_at: float | None, stricte
     values = [night.value for night in earlier]
     old = fmean(values)
     spread = stdev(values) * sqrt(1 + 1 / len(values))
-    margin = max(float(stats.t.isf(strictest / 2, len(values) - 1)) * spread, series.relevant * abs(old))
-    smallest = relative(abs(old) + margin + float(stats.t.ppf(FOUND, len(values) - 1)) * spread, abs(old))
+    margin = max(float(scipy.stats.t.isf(strictest / 2, len(values) - 1)) * spread, series.relevant * abs(old))
+    smallest = relative(abs(old) + margin + float(scipy.stats.t.ppf(FOUND, len(values) - 1)) * spread, abs(old))
     large = abs(relative(series.tonight.value, old)) >= series.relevant
     return Verdict(series, len(earlier), old, p, rejected_at is not None and large, old - margin, old + margin, smallest)

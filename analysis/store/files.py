@@ -33,7 +33,8 @@ NAMES = {schema.RUNS: "runs.parquet", schema.FLOWS: "flows.parquet"}
 PENDING, LOCK = ".runs.pending", "lock"
 CAMPAIGN = "campaign.json"  # in a folder of several experiments' results
 UNREADABLE = (pa.ArrowException, UnicodeDecodeError, MemoryError, OSError)  # of damaged Parquet; OSError: of a damaged page
-MERGE_AT = 64  # pending rows at which `append` moves them
+MERGE_AT = 64  # pending rows at which `append` moves them; of a large table more, which is replaced as a whole:
+MERGE_SHARE = 1 / 100  # of its rows, so that a run's row takes as long however many there are
 
 
 def append(run_dir: Path, out_dir: Path | None = None) -> None:
@@ -52,9 +53,10 @@ def append(run_dir: Path, out_dir: Path | None = None) -> None:
         except FileNotFoundError:  # another process has removed the empty folder meanwhile
             if last_try:
                 raise
-    if len(_parts(out_dir)) >= MERGE_AT:
+    if (pending := len(_parts(out_dir))) >= MERGE_AT:
         with suppress(RunFileError):  # a damaged file: the rows stay pending, and the report writes it again
-            merge(out_dir)
+            if pending >= MERGE_SHARE * _written_rows(out_dir):
+                merge(out_dir)
 
 
 def merge(out_dir: Path) -> None:
@@ -168,6 +170,19 @@ def _newest(table: pa.Table) -> pa.Table:
 def _whole(out_dir: Path, form: str) -> list[pa.Table]:
     path = out_dir / NAMES[form]
     return [_read(path, form)] if path.is_file() else []
+
+
+def _written_rows(out_dir: Path) -> int:
+    """The number of rows of runs.parquet."""
+    path = out_dir / NAMES[schema.RUNS]
+    try:
+        with plain_file(path) as file:
+            rows: int = pq.ParquetFile(file).metadata.num_rows
+    except FileNotFoundError:
+        return 0
+    except UNREADABLE:
+        raise RunFileError(f"{path}: cannot be read as Parquet") from None
+    return rows
 
 
 def _pending(out_dir: Path, parts: list[Path]) -> pa.Table:

@@ -111,6 +111,18 @@ def test_pending_rows_are_moved_when_there_are_many(tmp_path, monkeypatch):
     assert files.read_folder(tmp_path)["seed"].to_pylist() == [1, 2, 3, 4, 5]
 
 
+def test_a_large_table_is_replaced_less_often(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MERGE_AT", 2)
+    monkeypatch.setattr(files, "MERGE_SHARE", 1.0)
+    moved = []
+    for seed in range(1, 8):
+        make_run(tmp_path, "ns2", 2, seed, 600.0 + seed)
+        files.append(tmp_path / "ns2-hops2" / f"seed-{seed}")
+        moved.append(pq.read_table(tmp_path / "runs.parquet").num_rows if (tmp_path / "runs.parquet").exists() else 0)
+    assert moved == [0, 2, 2, 4, 4, 4, 4]
+    assert files.read_folder(tmp_path)["seed"].to_pylist() == list(range(1, 8))
+
+
 def test_a_writer_that_waited_holds_the_lock_file_that_the_next_one_opens(tmp_path):
     """Its last holder removes the file, with the folder of the rows that it has moved."""
 

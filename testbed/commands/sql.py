@@ -72,7 +72,12 @@ def _changed(folders: list[Path]) -> int:
     """Name the runs whose files differ from what was measured; 1 if there are any."""
     from analysis.store.stale import changed_runs
 
-    changed = [(place, name, why) for place in folders for name, why in changed_runs(place).items()]
+    of_folders = {place: changed_runs(place) for place in folders}
+    for place, found in of_folders.items():
+        if found.compared < found.runs:
+            text = f"the files of {found.compared} of {found.runs} runs were compared; `./manet report {place}` compares all"
+            print(f"manet sql: {place}: {text}", file=sys.stderr)
+    changed = [(place, name, why) for place, found in of_folders.items() for name, why in found.reasons.items()]
     for place, name, why in changed[:NAMED_RUNS]:
         text = f"{place / name}: {why}; its row is of before: `./manet report {place}`"
         print(f"manet sql: {text}", file=sys.stderr)

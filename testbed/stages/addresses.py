@@ -79,8 +79,8 @@ def routes_of_groups(device: str) -> list[str]:
 
 def mtus(net: StationNet) -> dict[str, int]:
     """The MTU of each station's radio in the kernel, bytes; batman-adv has raised it by its headers."""
-    radios = {station.name: (station.netns, station.radio.name) for station in net.stations}
-    return {name: namespace.within(netns, partial(offloads.mtu, radio)) for name, (netns, radio) in radios.items()}
+    values = namespace.within_each([(station.netns, partial(offloads.mtu, station.radio.name)) for station in net.stations])
+    return {station.name: mtu for station, mtu in zip(net.stations, values, strict=True)}
 
 
 def _on_link(site: Site, station: Station) -> list[str]:

@@ -78,7 +78,7 @@ def ask(station: NamespaceHost, *words: str) -> str:
 
 def tables(stations: Sequence[NamespaceHost]) -> list[tuple[str, str]]:
     """For each station the output of `ip route show table all` and of `ip neighbour show`, printed by one process for all."""
-    messages = b"".join(namespace.within(station.netns, _table_messages) for station in stations)
+    messages = b"".join(namespace.within_each([(station.netns, _table_messages) for station in stations]))
     argv = ["ip", "-color=never", "monitor", "file", "/proc/self/fd/0"]
     process = subprocess.run(argv, input=messages, capture_output=True, check=False)
     *texts, rest = _END_OF_TABLE.split(process.stdout.decode())

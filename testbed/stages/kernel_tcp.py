@@ -327,10 +327,15 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
     station's actual values). One of the scenario's own `sysctls` is an error then.
     """
     own = _own_sysctls(scenario)
-    for host in net.hosts:
-        of_host = {**values, **sysctls(scenario, host.name), **(_sysctls_by_routes(scenario, host.name) if by_routes() else {})}
-        namespace.within(host.netns, partial(namespace.write_sysctls, of_host, absent_is_error=False))
-        namespace.within(host.netns, partial(namespace.write_sysctls, own))
+
+    def of_host(name: str) -> dict[str, object]:
+        return {**values, **sysctls(scenario, name), **(_sysctls_by_routes(scenario, name) if by_routes() else {})}
+
+    def write(of_host: dict[str, object]) -> None:
+        namespace.write_sysctls(of_host, absent_is_error=False)
+        namespace.write_sysctls(own)
+
+    namespace.within_each([(host.netns, partial(write, of_host(host.name))) for host in net.hosts])
 
 
 def _sysctls_by_routes(scenario: Scenario, station: str) -> dict[str, object]:
@@ -360,4 +365,5 @@ def read_sysctls(net: StationNet, names: list[str]) -> dict[str, dict[str, str]]
         named = {name.replace(f".{INTERFACE}.", f".{radio}."): name for name in names}
         return {named[name]: value for name, value in namespace.read_sysctls(list(named)).items()}
 
-    return {host.name: namespace.within(host.netns, partial(read, host)) for host in net.hosts}
+    values = namespace.within_each([(host.netns, partial(read, host)) for host in net.hosts])
+    return {host.name: of_host for host, of_host in zip(net.hosts, values, strict=True)}

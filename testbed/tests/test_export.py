@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 
 from analysis.captures.rundir import RunDirectory
+from analysis.store import stale
 from record import manifest
 from scenarios.definition import load_scenario
 from testbed import __main__ as manet
@@ -191,6 +192,26 @@ def test_a_folder_of_folders_is_queried_as_a_whole(folder, capsys, tmp_path_fact
         shutil.copytree(folder, above / name)
     assert manet.main(["sql", "select count(*) from runs", str(above), "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "4"
+
+
+def test_of_a_large_store_some_runs_are_compared_with_it_and_their_number_is_said(folder, capsys, monkeypatch):
+    for seed in (2, 3):
+        run = folder / "all" / f"seed-{seed}"
+        shutil.copytree(folder / "all" / "seed-1", run)
+        record = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps(record | {"seed": seed, "id": f"{seed:016x}"}))
+        manifest.write(run)
+    Report(folder).make()
+    capsys.readouterr()
+    monkeypatch.setattr(stale, "MAX_COMPARED", 2)
+    for seed in (2, 3):
+        (folder / "all" / f"seed-{seed}" / "air.csv").write_text("")
+    assert manet.main(["sql", "select count(*) from runs where counts", str(folder), "--csv"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1] == "3"
+    few, changed = printed.err.splitlines()
+    assert few == f"manet sql: {folder}: the files of 2 of 3 runs were compared; `./manet report {folder}` compares all"
+    assert changed.startswith(f"manet sql: {folder}/all/seed-3: air.csv has 0 bytes")
 
 
 def test_a_folder_by_several_paths_counts_once(folder, capsys, tmp_path, monkeypatch):

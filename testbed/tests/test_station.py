@@ -61,6 +61,13 @@ def test_acting_in_a_namespace_does_not_move_this_process(net: StationNet) -> No
     assert Path("/proc/thread-self/ns/net").readlink() == here
 
 
+def test_acting_in_each_namespace_has_the_order_of_the_stations_and_does_not_move_this_process(net: StationNet) -> None:
+    own = Path("/proc/self/ns/net").readlink()
+    found = namespace.within_each([(s.netns, lambda: Path("/proc/thread-self/ns/net").readlink()) for s in net.stations])
+    assert found == [station.netns.readlink() for station in net.stations]
+    assert Path("/proc/thread-self/ns/net").readlink() == own and own not in found
+
+
 def test_a_missing_namespace_is_an_error_with_the_reason() -> None:
     with pytest.raises(RunError, match="has ended"):
         namespace.within("/proc/0/ns/net", lambda: None)
