@@ -92,8 +92,7 @@ def of_editor(browser: Any) -> None:
             page.goto(running.url)
             until(page, "window.manetEditor?.map.places().size === 8 && !window.manetEditor.busy()")
             page.click('#map [data-name="sta5"] .icon')
-            page.fill("#find", "flows; default")  # opens its group
-            page.fill("#find", "")
+            page.click("#forms summary:text-is('Routing, TCP and flows')")
             page.evaluate("document.querySelector('#file').textContent = 'walk.toml'")  # the folder is a temporary one
             flows = page.locator("#forms [data-path='[\"flows\"]']").first
             flows.locator(".items summary").nth(1).click()

@@ -24,8 +24,18 @@ export function show(values, newPicture) {
   seconds = picture?.seconds ?? seconds;
   const every = Array.isArray(values.events) ? values.events : [], events = every.slice(0, MAX_SHOWN), focus = document.activeElement?.dataset?.event;
   count = every.length;
-  by("line").replaceChildren(...events.map((event, place) => marker(event, place)), ...(events.length ? [] : [element("span", {}, `No events in ${seconds} s of traffic.`)]));
+  by("line").replaceChildren(...ticks(), ...events.map((event, place) => marker(event, place)), ...(events.length ? [] : [element("span", {}, `No events in ${seconds} s of traffic.`)]));
   if (focus !== undefined) by("line").querySelector(`[data-event="${focus}"]`)?.focus();
+}
+
+// Seconds of the traffic below the line, eight at most.
+function ticks() {
+  const power = 10 ** Math.floor(Math.log10(seconds / 8)), step = [1, 2, 5, 10].map((one) => one * power).find((one) => seconds / one <= 8);
+  return Array.from({ length: Math.floor(seconds / step + 1e-9) + 1 }, (_, place) => {
+    const at = Number((place * step).toPrecision(12)), node = element("span", { class: "tick", "aria-hidden": "true" }, place ? String(at) : `${at} s`);
+    node.style.left = `${(at / seconds) * 100}%`;
+    return node;
+  });
 }
 
 function kindOf(event) {
@@ -65,9 +75,10 @@ function marker(event, place) {
 
 async function add() {
   const names = map.stations(), [station] = map.selected().length ? map.selected() : names, other = names.find((one) => one !== station) ?? station, at = Number(by("event-at").value);
+  const [x, y] = map.places().get(station) ?? [0, 0];
   const [wire] = picture?.wires ?? [], kind = by("event-kind").value;
   const value = {
-    power: { power: station, on: false }, link: { link: [station, other], error_rate: 1 }, move: { move: station, to: map.places().get(station) ?? [0, 0], speed: 5 },
+    power: { power: station, on: false }, link: { link: [station, other], error_rate: 1 }, move: { move: station, to: [Math.round(x * 10) / 10 + 100, Math.round(y * 10) / 10], speed: 5 },
     cut: { cut: "next-hop", from: station, to: other }, wire: { wire: wire ?? [station, "host1"], stalled: true }, daemon: { station, daemon: "kill" },
     command: { station, command: ["ping", "-c", "5", `{${other}}`] },
   }[kind];

@@ -8,7 +8,7 @@ const MAX_NAMED = 120; // with more stations names are drawn of the selected one
 const FLOWS = 6; // colours
 let picture = null, background = null, view = null, chosen = [], act = {}, drag = null, focused = null, atNs = 0, size = [0, 0], seen = null;
 
-// `act`: { tool(), place(point, event), station(name, event), move(places), choose(names), remove(names), drawn(from, to) }
+// `act`: { tool(), place(point, event), station(name, event), move(places), choose(names), copy(names), remove(names), drawn(from, to) }
 export function setUp(actions) {
   act = actions;
   svg.addEventListener("pointerdown", down);
@@ -49,6 +49,12 @@ export function goTo(ns) {
 export function fit() {
   view = null;
   draw();
+}
+
+// Pixels in metres, to ten of them if that is not too coarse.
+export function metresOf(pixels) {
+  const metres = pixels / (view?.perMetre ?? 1);
+  return metres > 20 ? Math.round(metres / 10) * 10 : Math.round(metres * 10) / 10;
 }
 
 export function stations() {
@@ -149,7 +155,7 @@ function draw() {
   for (const [name, place] of at) nodes.push(stationOf(name, place, at.size));
   if (drag?.from && drag.to) nodes.push(rubber());
   nodes.push(...scaleBar());
-  if (!at.size) nodes.push(make("text", { class: "hint", x: size[0] / 2, y: size[1] / 2, "text-anchor": "middle" }, "Choose Station, then click where one stands."));
+  if (!at.size) nodes.push(make("text", { class: "hint", x: size[0] / 2, y: size[1] / 2, "text-anchor": "middle" }, "No stations yet: Station places one by a click."));
   svg.replaceChildren(...nodes);
   if (focus) svg.querySelector(`[data-name="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
 }
@@ -194,7 +200,7 @@ function drawFlows(nodes, at) {
 
 function rubber() {
   const [a, b] = [toScreen(drag.from), toScreen(drag.to)];
-  if (["random", "grid"].includes(act.tool())) return make("rect", { class: "rubber", x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), width: Math.abs(a[0] - b[0]), height: Math.abs(a[1] - b[1]) });
+  if (drag.kind === "rectangle" || ["random", "grid"].includes(act.tool())) return make("rect", { class: "rubber", x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), width: Math.abs(a[0] - b[0]), height: Math.abs(a[1] - b[1]) });
   return make("line", { class: "rubber", x1: a[0], y1: a[1], x2: b[0], y2: b[1] });
 }
 
@@ -221,6 +227,7 @@ function down(event) {
     act.choose(names);
     drag = { kind: "stations", name, starts: new Map(names.map((one) => [one, places().get(one)])), places: null };
   } else if (name) drag = { kind: "station", name };
+  else if (tool === "select" && event.shiftKey) drag = { kind: "rectangle", from: toMetres(...point), to: null };
   else if (["chain", "grid", "random", "wall"].includes(tool)) drag = { kind: "draw", from: toMetres(...point), to: null };
   else drag = { kind: "pan", view: { ...view }, moved: false };
   drag.client = [event.clientX, event.clientY]; // the form above may change its height meanwhile
@@ -233,7 +240,7 @@ function moved(event) {
   if (!drag.moved && Math.hypot(dx, dy) < 4) return;
   drag.moved = true;
   if (drag.kind === "pan") view = { ...drag.view, x: drag.view.x - dx / view.perMetre, y: drag.view.y + dy / view.perMetre, fits: null };
-  else if (drag.kind === "draw") drag.to = toMetres(...point);
+  else if (["draw", "rectangle"].includes(drag.kind)) drag.to = toMetres(...point);
   else if (drag.kind === "stations") {
     const by = toMetres(...toScreen(drag.starts.get(drag.name)).map((value, axis) => value + [dx, dy][axis])).map((value, axis) => value - drag.starts.get(drag.name)[axis]);
     drag.places = new Map([...drag.starts].map(([name, place]) => [name, place.map((value, axis) => Math.round((value + by[axis]) * 10) / 10)]));
@@ -249,9 +256,15 @@ function up(event) {
     for (const station of picture.stations) if (done.places.has(station.name)) [station.x, station.y] = done.places.get(station.name); // until the server has answered
     act.move(Object.fromEntries(done.places));
   } else if (done.kind === "draw" && done.to) act.drawn(done.from, done.to);
+  else if (done.kind === "rectangle" && done.to) act.choose([...new Set([...chosen, ...within(done.from, done.to)])]);
   else if (done.kind === "station" || (done.kind === "stations" && !done.moved)) act.station(done.name, event);
   else if (!done.moved) act.place(point, event);
   draw();
+}
+
+function within(from, to) {
+  const isBetween = (value, axis) => value >= Math.min(from[axis], to[axis]) && value <= Math.max(from[axis], to[axis]);
+  return [...places()].filter(([, place]) => place.every(isBetween)).map(([name]) => name);
 }
 
 function wheel(event) {
@@ -271,13 +284,15 @@ function zoom(factor, [sx, sy] = [size[0] / 2, size[1] / 2]) {
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 function keys(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const command = (event.ctrlKey || event.metaKey) && !event.altKey && { a: () => act.choose(stations()), d: () => chosen.length && act.copy(chosen) }[event.key.toLowerCase()];
+  if (command) return event.preventDefault(), command();
+  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   const name = event.target.closest?.(".station")?.dataset.name ?? null, arrow = ARROWS[event.key];
   if (event.key === "+" || event.key === "=") zoom(1.2);
   else if (event.key === "-") zoom(1 / 1.2);
   else if (event.key === "0") fit();
   else if (name && (event.key === "," || event.key === ".")) step(name, event.key === "." ? 1 : -1);
-  else if (name && (event.key === "Enter" || event.key === " ")) act.tool() === "select" ? act.choose([name]) : act.station(name, event);
+  else if (name && (event.key === "Enter" || event.key === " ")) act.tool() === "select" ? act.choose(event.shiftKey ? [...new Set([...chosen, name])] : [name]) : act.station(name, event);
   else if (name && (event.key === "Delete" || event.key === "Backspace")) act.remove(chosen.includes(name) ? chosen : [name]);
   else if (name && arrow) {
     const metres = event.shiftKey ? 1 : 10, names = chosen.includes(name) ? chosen : [name], at = places();
@@ -288,8 +303,8 @@ function keys(event) {
   } else if (arrow) {
     view = { ...view, x: view.x + (arrow[0] * 60) / view.perMetre, y: view.y + (arrow[1] * 60) / view.perMetre, fits: null };
     draw();
-  } else return;
-  event.preventDefault();
+  } else return undefined;
+  return event.preventDefault();
 }
 
 function step(name, by) {
