@@ -140,7 +140,8 @@ def test_stations_of_a_rectangle_are_copied_with_their_flow_by_pointer_and_keybo
         page.focus("#map")
         page.keyboard.press("Control+a")
         assert page.evaluate("window.manetEditor.map.selected().length") == 6
-        page.keyboard.press("Control+d")
+        page.keyboard.press("Control+c")
+        page.keyboard.press("Control+v")
         until(page, "window.manetEditor.map.places().size === 12")
         for _ in range(2):
             page.keyboard.press("Control+z")
@@ -173,3 +174,29 @@ def test_the_time_line_has_its_seconds(browser, four):  # noqa: F811
         four.change(op="set", path=["duration"], value=0.4)
         until(page, "document.querySelectorAll('#line .tick').length < 8")
         assert page.locator("#line .tick").all_inner_texts()[:2] == ["0 s", page.locator("#line .tick").all_inner_texts()[1]]
+
+
+def test_a_station_is_found_by_its_name_and_the_map_saved_as_it_looks(browser, four):  # noqa: F811
+    with shown(browser, four) as page:
+        until(page, "window.manetEditor.map.places().size === 4")
+        quiet(page)
+        page.fill("#tool-form input", "sta9")
+        page.keyboard.press("Enter")
+        assert page.inner_text("#speech") == "there is no station sta9"
+        with page.expect_download() as download:
+            page.click("#tool-form button:has-text('SVG')")
+        assert download.value.suggested_filename == "four.svg"
+        picture = download.value.path().read_text()
+        page.fill("#tool-form input", "sta4")
+        page.keyboard.press("Enter")
+        assert page.evaluate("window.manetEditor.map.selected()") == ["sta4"]
+        box = page.locator("#map").bounding_box()
+        assert page.evaluate("window.manetEditor.map.toScreen([600, 0])") == pytest.approx(
+            [box["width"] / 2, box["height"] / 2], abs=2
+        )
+    alone = browser.new_page(viewport={"width": 700, "height": 600})
+    alone.set_content(picture)
+    assert alone.locator("svg text", has_text="sta3").count() == 1
+    ring = "getComputedStyle(document.querySelector('svg circle'))"
+    assert alone.evaluate(f"[{ring}.fill, {ring}.stroke.startsWith('rgb')]") == ["none", True]
+    alone.close()

@@ -6,7 +6,7 @@ const svg = document.getElementById("map");
 const MAX_RANGES = 6; // with more stations only those of the selected one are drawn
 const MAX_NAMED = 120; // with more stations names are drawn of the selected ones alone
 const FLOWS = 6; // colours
-let picture = null, background = null, view = null, chosen = [], act = {}, drag = null, focused = null, atNs = 0, size = [0, 0], seen = null;
+let picture = null, background = null, view = null, chosen = [], act = {}, drag = null, focused = null, atNs = 0, size = [0, 0], seen = null, kept = [];
 
 // `act`: { tool(), place(point, event), station(name, event), move(places), choose(names), copy(names), remove(names), drawn(from, to) }
 export function setUp(actions) {
@@ -55,6 +55,13 @@ export function fit() {
 export function metresOf(pixels) {
   const metres = pixels / (view?.perMetre ?? 1);
   return metres > 20 ? Math.round(metres / 10) * 10 : Math.round(metres * 10) / 10;
+}
+
+// Bring a station to the middle.
+export function centre(name) {
+  const [x, y] = places().get(name);
+  view = { ...view, x, y, fits: null };
+  draw();
 }
 
 export function stations() {
@@ -284,7 +291,7 @@ function zoom(factor, [sx, sy] = [size[0] / 2, size[1] / 2]) {
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 function keys(event) {
-  const command = (event.ctrlKey || event.metaKey) && !event.altKey && { a: () => act.choose(stations()), d: () => chosen.length && act.copy(chosen) }[event.key.toLowerCase()];
+  const command = (event.ctrlKey || event.metaKey) && !event.altKey && { a: () => act.choose(stations()), c: () => (kept = chosen), d: () => chosen.length && act.copy(chosen), v: () => kept.length && act.copy(kept) }[event.key.toLowerCase()];
   if (command) return event.preventDefault(), command();
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   const name = event.target.closest?.(".station")?.dataset.name ?? null, arrow = ARROWS[event.key];
@@ -305,6 +312,22 @@ function keys(event) {
     draw();
   } else return undefined;
   return event.preventDefault();
+}
+
+// The map as it is drawn, without the picture behind it, as the text of a file of its own: its styles are written into it.
+export function asFile() {
+  const copy = svg.cloneNode(true), [all, copies] = [svg, copy].map((one) => [one, ...one.querySelectorAll("*")]);
+  all.forEach((node, place) => {
+    const style = getComputedStyle(node), isText = node.tagName === "text";
+    const wanted = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "paint-order", ...(isText ? ["font-family", "font-size", "text-anchor"] : [])];
+    for (const name of wanted) copies[place].style.setProperty(name, style.getPropertyValue(name));
+    for (const name of ["class", "tabindex", "role", "aria-pressed", "aria-roledescription"]) copies[place].removeAttribute(name);
+  });
+  copy.querySelector("image")?.remove();
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`);
+  copy.style.background = getComputedStyle(svg).backgroundColor;
+  return new XMLSerializer().serializeToString(copy);
 }
 
 function step(name, by) {

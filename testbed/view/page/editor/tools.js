@@ -9,7 +9,7 @@ const NUMBERS = { count: 5, spacing: DEFAULT_SPACING_M, rows: 3, columns: 3, los
 let tool = "select", change = () => {}, state = () => ({}), say = () => {}, first = null, kinds = [], inputs = {}, copies = null;
 
 const TOOLS = {
-  select: ["Select", "Click a station, drag it. Shift-click adds one, Shift-drag those of a rectangle. Drag the ground to pan.", []],
+  select: ["Select", "Click or drag a station; Shift-click adds one, Shift-drag a rectangle. Drag the ground to pan.", []],
   station: ["Station", "Click where a station stands.", ["x", "y"]],
   chain: ["Chain", "Drag from the first station towards the last, or give numbers.", ["count", "spacing", "x", "y"]],
   grid: ["Grid", "Click or drag from the lower left station, or give numbers.", ["rows", "columns", "spacing", "x", "y"]],
@@ -53,6 +53,7 @@ export function renew() {
   }
   if (tool === "select") {
     const [name] = map.selected(), place = map.places().get(name);
+    if (inputs.go && !name) return;
     if (!inputs.name || !place) return form();
     if (by("tool-form").contains(document.activeElement)) return;
     form();
@@ -91,13 +92,32 @@ function form() {
 
 function selected() {
   const names = map.selected(), at = map.places();
-  if (!names.length) return by("tool-form").replaceChildren(element("p", {}, TOOLS.select[1]));
+  if (!names.length) return nothingSelected();
   const again = element("button", { type: "button", title: "Ctrl-D", onclick: () => copy(names) }, "Copy");
   const gone = element("button", { type: "button", onclick: () => remove(names) }, names.length > 1 ? `Remove ${names.length} stations` : "Remove");
   if (names.length > 1) return by("tool-form").replaceChildren(element("p", {}, names.length > 8 ? `${names.slice(0, 7).join(", ")} and ${names.length - 7} more` : names.join(", ")), again, gone);
   const [x, y] = at.get(names[0]) ?? [0, 0];
   inputs = { name: element("input", { type: "text", value: names[0], pattern: "[a-z][a-z0-9\\-]{0,9}", required: "" }), x: number("x", x), y: number("y", y) };
   by("tool-form").replaceChildren(...Object.entries(inputs).map(([name, node]) => element("label", {}, `${LABELS[name] ?? name} `, node)), element("button", { type: "submit" }, "Apply"), again, gone);
+}
+
+function nothingSelected() {
+  inputs = { go: element("input", { type: "text", list: "nodes", spellcheck: "false", autocomplete: "off" }) };
+  by("tool-form").replaceChildren(element("label", {}, "station ", inputs.go), element("button", { type: "submit" }, "Find"), element("button", { type: "button", onclick: saveMap }, "Save the map as SVG"), element("p", {}, TOOLS.select[1]));
+}
+
+function find(name) {
+  if (!map.stations().includes(name)) return say(`there is no station ${name}`);
+  map.choose([name]);
+  map.centre(name);
+  form();
+  return say(`${name} is selected`);
+}
+
+function saveMap() {
+  const url = URL.createObjectURL(new Blob([map.asFile()], { type: "image/svg+xml" }));
+  element("a", { href: url, download: `${state().name.replace(/\.toml$/, "")}.svg` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 function value(name) {
@@ -114,7 +134,8 @@ function submit() {
       map.choose([inputs.name.value]);
       change({ op: "rename_station", station: name, name: inputs.name.value });
     }
-  } else if (tool === "station") add([at]);
+  } else if (tool === "select") find(inputs.go.value.trim());
+  else if (tool === "station") add([at]);
   else if (tool === "chain") chain(at, [1, 0], value("count"));
   else if (tool === "grid") grid(at);
   else if (tool === "random") random(at, [value("x1"), value("y1")]);
