@@ -28,8 +28,8 @@ positions = [
 ]
 routing = "aodv"
 mobility = { model = "schedule", moves = [
-    { at = 2, station = "sta5", to = [150, 380], speed = 10 },
-    { at = 24, station = "sta5", to = [420, 360], speed = 10 },
+    { at = 2, station = "sta5", to = [150, 380], speed = 20 },
+    { at = 14, station = "sta5", to = [420, 360], speed = 20 },
 ] }
 tcp = "newreno"
 flows = [
