@@ -200,3 +200,36 @@ def test_a_station_is_found_by_its_name_and_the_map_saved_as_it_looks(browser, f
     ring = "getComputedStyle(document.querySelector('svg circle'))"
     assert alone.evaluate(f"[{ring}.fill, {ring}.stroke.startsWith('rgb')]") == ["none", True]
     alone.close()
+
+
+def test_events_close_together_cover_none_and_leave_the_line_nowhere(browser, four):  # noqa: F811
+    boxes = """[...document.querySelectorAll('#line [data-event]')].map(one => one.getBoundingClientRect().toJSON())"""
+
+    def check(page: Any) -> None:
+        line, found = page.locator("#line").bounding_box(), page.evaluate(boxes)
+        assert all(line["x"] - 1 <= one["left"] and one["right"] <= line["x"] + line["width"] + 1 for one in found)
+        for place, one in enumerate(found):
+            for other in found[place + 1 :]:
+                apart = one["right"] <= other["left"] or other["right"] <= one["left"]
+                assert apart or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
+
+    with shown(browser, four) as page:
+        four.version = page.evaluate("window.manetEditor.state.version")
+        four.change(op="set", path=["events"], value=[{"at": at, "power": "sta2", "on": at % 2 == 1} for at in (0, 1, 34, 35)])
+        until(page, "document.querySelectorAll('#line [data-event]').length === 4")
+        assert page.inner_text("#line [data-event='3']") == "35 s power sta2"
+        check(page)
+        four.change(op="set", path=["events"], value=[{"at": at / 2, "power": "sta2", "on": at % 2 == 1} for at in range(60)])
+        until(page, "document.querySelectorAll('#line [data-event]').length === 60")
+        assert page.inner_text("#line [data-event='3']") == "1.5 s"
+        check(page)
+        page.set_viewport_size({"width": 400, "height": 800})
+        page.wait_for_timeout(200)
+        check(page)
+        page.locator("#line [data-event='59']").scroll_into_view_if_needed()
+        box = page.locator("#line [data-event='59']").bounding_box()
+        page.mouse.move(box["x"] + 9, box["y"] + 9)
+        page.mouse.down()
+        page.mouse.move(box["x"] - 91, box["y"] + 9, steps=3)
+        page.mouse.up()
+        until(page, "window.manetEditor.state.values.events[59].at < 25")
