@@ -43,8 +43,8 @@ def description(out_dir: Path) -> dict[str, Any]:
 
 
 def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metric: str) -> None:
-    """Write `origin` as the lowest line of the page of these axes, with the meaning of rings that no legend has, and above the page
-    that its points are of few runs."""
+    """Write `origin` as the lowest line of the page of these axes, with the meaning of rings that no legend has, and above the
+    page that its points are of few runs."""
     lines = [line for panel in axes.figure.axes for line in panel.lines if line.get_gid() == SUSPECTS]
     # matplotlib names a line without a label `_child0`
     unnamed = bool(lines) and all(str(line.get_label()).startswith("_") for line in lines)
@@ -64,7 +64,11 @@ def write_few(axes: Axes, rows: list[dict[str, Any]]) -> None:
     few = sum(count <= FEW for count in counted)
     if not few:
         return
-    text = f"{runs_a_point(rows)} per point" if few == len(counted) else f"{few} of {len(counted)} points are of {FEW} runs at most"
+    text = (
+        f"{runs_a_point(rows)} per point"
+        if few == len(counted)
+        else f"{few} of {len(counted)} points {'is' if few == 1 else 'are'} of {FEW} runs at most"
+    )
     if axes.figure.legends:
         axes.figure.legends[0].set_title(text, FontProperties(size=TITLE_SIZE))
     else:

@@ -475,7 +475,7 @@ def test_a_figure_of_one_or_two_runs_says_so_in_its_title(tmp_path):
     make_run(tmp_path, "ns2", 2, 2, 640.0)
     assert title() == "1 to 2 runs per point"
     make_run(tmp_path, "ns2", 2, 3, 640.0)
-    assert title() == "1 of 2 points are of 2 runs at most"
+    assert title() == "1 of 2 points is of 2 runs at most"
     make_run(tmp_path, "ns2", 1, 2, 1250.0)
     make_run(tmp_path, "ns2", 1, 3, 1250.0)
     assert title() == ""

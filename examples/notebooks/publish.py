@@ -1,8 +1,8 @@
-"""Execute the notebooks and keep their outputs in the committed files, for readers who run nothing: `make notebooks`, on an idle machine.
+"""Execute the notebooks and keep their outputs in the committed files, for readers who run nothing: `make notebooks`.
 
-Each is executed in a folder of its own, so that `results` beside the notebook stays. A notebook with a run that is not `valid` is left
-as it was, and the exit status is 1. Times and paths of this machine are taken out, so that another machine's outputs differ only
-in what was measured.
+Each is executed in a folder of its own, so that `results` beside the notebook stays. A notebook with a run that is not `valid`
+is left as it was, and the exit status is 1: the machine should be idle. Times and paths of this machine are taken out, so that
+another machine's outputs differ only in what was measured.
 """
 
 import csv

@@ -159,7 +159,7 @@ def _drawable(document: Document, prefix: Path_) -> Scenario | None:
 
 
 def _worded(problem: Exception, prefix: Path_, document: Document | None = None) -> Problem:
-    """The line of an error without the file's name, and its key. `document`: the text in which a checked scenario's key has a line."""
+    """The line of an error without the file's name, and its key. `document`: the text, in which the key has a line."""
     text, line = str(problem), None
     path: Path_ = ()
     if (begin := BEGIN.match(text)) is not None:

@@ -252,7 +252,8 @@ OPERATIONS: dict[str, Callable[[Values, Operation], Iterable[Edit]]] = {
 }
 KEYS: dict[str, tuple[str, ...]] = {
     "set": ("path", "value"), "remove": ("path",), "append": ("path", "value"), "add_stations": ("at",),
-    "copy_stations": ("stations", "by"), "move_stations": ("places",), "remove_stations": ("stations",), "rename_station": ("station", "name"), "fix_positions": (),
+    "copy_stations": ("stations", "by"),
+    "move_stations": ("places",), "remove_stations": ("stations",), "rename_station": ("station", "name"), "fix_positions": (),
     "waypoint": ("station", "to", "speed"), "background": ("file", "width", "x", "y"), "text": ("text", "joins"),
     "undo": (), "redo": (),
 }  # fmt: skip

@@ -96,9 +96,10 @@ def copy(values: Values, names: Sequence[str], by: Sequence[float]) -> Iterator[
     for path, ends in COPIED.items():
         listed = at(values, path)
         rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
-        new = [row | {end: copies[row[end]] for end in ends} for row in rows if all(_is_one_of(row.get(end), copies) for end in ends)]
+        chosen = [row for row in rows if all(_is_one_of(row.get(end), copies) for end in ends)]
+        new = [row | {end: copies[row[end]] for end in ends} for row in chosen]
         if path == ("mobility", "moves"):
-            new = [row | {"to": rounded([row["to"][0] + dx, row["to"][1] + dy, *row["to"][2:]])} for row in new if _is_place(row.get("to"))]
+            new = [row | {"to": _moved(row["to"], dx, dy)} for row in new if _is_place(row.get("to"))]
         if new:
             yield Append(path, new)
 
@@ -198,6 +199,10 @@ def rounded(place: Sequence[float]) -> list[float]:
 
 def _is_one_of(name: Any, names: dict[str, str]) -> bool:
     return isinstance(name, str) and name in names
+
+
+def _moved(place: Sequence[float], dx: float, dy: float) -> list[float]:
+    return rounded([place[0] + dx, place[1] + dy, *place[2:]])
 
 
 def _is_place(value: Any) -> bool:

@@ -1,11 +1,11 @@
 """The pictures of the view and the editor in docs/pictures, made of today's page:
 
     .venv/bin/python -P -m testbed.view.tests.pictures RUN      of a recorded run, and of the editor
-    .venv/bin/python -P -m testbed.view.tests.pictures --live   of a run of 50 moving stations under way, which it makes: as root,
-                                                                on an idle machine
+    .venv/bin/python -P -m testbed.view.tests.pictures --live   of a run of 50 moving stations under way, which it makes: as
+                                                                root, on an idle machine
 
-RUN: the directory of a run of a chain in which hidden stations spoil frames (`./manet run chain5`). Look at each picture before it
-is committed; that of a run under way is of no use if its badge is not `valid`.
+RUN: the directory of a run of a chain in which hidden stations spoil frames (`./manet run chain5`). Look at each picture before
+it is committed; that of a run under way is of no use if its badge is not `valid`.
 """
 
 import sys

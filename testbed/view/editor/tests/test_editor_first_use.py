@@ -1,4 +1,4 @@
-"""What a first user of the editor sees: an empty page, mistakes in fields, a walk that is too slow, copies. In headless Chromium."""
+"""What a first user of the editor sees, in headless Chromium: an empty page, mistakes in fields, a slow walk, copies, events."""
 
 import tomllib
 from collections.abc import Iterator
@@ -126,7 +126,9 @@ def test_stations_of_a_rectangle_are_copied_with_their_flow_by_pointer_and_keybo
         until(page, "window.manetEditor.map.places().size === 4")
         quiet(page)
         box = page.locator("#map").bounding_box()
-        begin, end = (page.evaluate("place => window.manetEditor.map.toScreen(place)", place) for place in ([-40, 40], [260, -40]))
+        begin, end = (
+            page.evaluate("place => window.manetEditor.map.toScreen(place)", place) for place in ([-40, 40], [260, -40])
+        )
         page.keyboard.down("Shift")
         page.mouse.move(box["x"] + begin[0], box["y"] + begin[1])
         page.mouse.down()
