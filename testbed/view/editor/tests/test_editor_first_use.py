@@ -185,6 +185,10 @@ def test_a_station_is_found_by_its_name_and_the_map_saved_as_it_looks(browser, f
         page.fill("#tool-form input", "sta9")
         page.keyboard.press("Enter")
         assert page.inner_text("#speech") == "there is no station sta9"
+        assert page.evaluate("document.querySelector('#tool-form input').validationMessage") == "there is no station sta9"
+        page.focus("#map")
+        page.keyboard.press("Control+z")
+        assert page.inner_text("#speech") == "there is nothing to undo"
         with page.expect_download() as download:
             page.click("#tool-form button:has-text('SVG')")
         assert download.value.suggested_filename == "four.svg"

@@ -357,6 +357,12 @@ function revealKey(path) {
 
 // --- start ----------------------------------------------------------------------------------------------------------------------
 
+// One step back or forth, unless there is none.
+function step(op) {
+  if (by(op).disabled && !waiting && !text.isPending()) return speak(`there is nothing to ${op}`);
+  return change({ op });
+}
+
 function setUpPage() {
   const theme = () => (document.documentElement.dataset.theme = settings.theme());
   theme();
@@ -378,8 +384,7 @@ function setUpPage() {
     const key = event.key.toLowerCase(), inField = event.target.matches?.("input[type=text], input[type=search], input:not([type])") && event.target.value !== event.target.defaultValue;
     if (key === "s") event.preventDefault(), save();
     else if (inField) return;
-    else if (key === "z") event.preventDefault(), change({ op: event.shiftKey ? "redo" : "undo" });
-    else if (key === "y") event.preventDefault(), change({ op: "redo" });
+    else if (key === "z" || key === "y") event.preventDefault(), step(key === "y" || event.shiftKey ? "redo" : "undo");
   });
   window.addEventListener("beforeunload", (event) => {
     enter();

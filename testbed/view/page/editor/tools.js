@@ -102,12 +102,16 @@ function selected() {
 }
 
 function nothingSelected() {
-  inputs = { go: element("input", { type: "text", list: "nodes", spellcheck: "false", autocomplete: "off" }) };
+  inputs = { go: element("input", { type: "text", list: "nodes", spellcheck: "false", autocomplete: "off", oninput: (event) => event.target.setCustomValidity("") }) };
   by("tool-form").replaceChildren(element("label", {}, "station ", inputs.go), element("button", { type: "submit" }, "Find"), element("button", { type: "button", onclick: saveMap }, "Save the map as SVG"), element("p", {}, TOOLS.select[1]));
 }
 
 function find(name) {
-  if (!map.stations().includes(name)) return say(`there is no station ${name}`);
+  if (!map.stations().includes(name)) {
+    inputs.go.setCustomValidity(`there is no station ${name}`);
+    inputs.go.reportValidity();
+    return say(inputs.go.validationMessage);
+  }
   map.choose([name]);
   map.centre(name);
   form();
