@@ -12,6 +12,7 @@
 #   make soak      a run of SOAK_S seconds that checks that memory and descriptors stay flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   regenerate tables and figure of the results in RESULTS
+#   make notebooks execute the notebooks of examples/ and keep their outputs in the files, if all runs are valid
 #   make site      the documentation site, SITE (.build/site); a broken link ends it (first ./setup.sh --pages; docs/site/README.md)
 #   make image     an OCI image of the testbed: .build/manet-image.tar (as root, with mmdebstrap and buildah; image/README.md)
 #   make wheel     the client for other projects' tests, .build/wheel (docs/testing-with-pytest.md)
@@ -34,7 +35,7 @@ SCRIPTS = manet setup.sh .ci/run debian/manet.postinst debian/manet.prerm $(wild
 NIGHTLY = fresh-12 fresh-13 user deb-12 deb-13 image arm64 guests vagrant provision interop slurm faults fuzz soak
 
 .PHONY: build develop quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
-	bench soak fuzz figures site image wheel sbom arm64 deb schema lock clean
+	bench soak fuzz figures notebooks site image wheel sbom arm64 deb schema lock clean
 
 build:
 	./setup.sh
@@ -139,6 +140,11 @@ figures: build
 	./manet report $(RESULTS)
 
 # Without --quiet: MkDocs counts only those warnings that it prints, and --strict ends a build that has some.
+# Real runs, some two minutes of an idle machine.
+notebooks:
+	@$(PYTHON) -c 'import nbclient, ipykernel' 2>/dev/null || { echo "make notebooks: .venv has no nbclient; run ./setup.sh --pages" >&2; exit 2; }
+	PYTHONPATH=$(CURDIR) $(PYTHON) -P -m examples.notebooks.publish
+
 site:
 	@$(PYTHON) -c 'import material' 2>/dev/null || { echo "make site: .venv has no MkDocs; run ./setup.sh --pages" >&2; exit 2; }
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -P -m mkdocs build --strict --site-dir $(SITE)

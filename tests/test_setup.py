@@ -243,6 +243,15 @@ def test_check_and_help_change_nothing(checkout: Checkout) -> None:
     assert checkout.files() == before and checkout.calls == ""
 
 
+def test_doctor_hears_of_parts_that_are_not_built(checkout: Checkout) -> None:
+    checkout.write("testbed/__main__.py", "import os, sys\nprint(sys.argv[1], os.environ.get('MANET_SET_UP'))\n")
+    assert checkout.run("manet", "first").returncode == 0
+    assert checkout.run("manet", "doctor").stdout == "doctor None\n"
+    checkout.write("medium/daemon/src/main.rs", "fn main() { }\n")
+    found = checkout.run("manet", "doctor")
+    assert found.stdout == "doctor incomplete\n" and "older than their sources" in found.stderr
+
+
 NOBODY = ("setpriv", "--reuid", "65534", "--clear-groups")
 
 

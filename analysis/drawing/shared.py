@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
@@ -17,6 +18,8 @@ from record.files import read_json
 
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 ROOM = 1.06
+TITLE_SIZE = 9
+FEW = 2  # runs: their mean says little, and its interval, where there is one, is wide
 SUSPECTS = "suspects"  # the name (gid) of rings round suspect runs
 WITH_SUSPECTS = "with a suspect run"  # in a legend, of a mean of several
 
@@ -40,16 +43,36 @@ def description(out_dir: Path) -> dict[str, Any]:
 
 
 def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metric: str) -> None:
-    """Write `origin` as the lowest line of the page of these axes, with the meaning of rings that no legend has."""
+    """Write `origin` as the lowest line of the page of these axes, with the meaning of rings that no legend has, and above the
+    page that its points are of few runs."""
     lines = [line for panel in axes.figure.axes for line in panel.lines if line.get_gid() == SUSPECTS]
     # matplotlib names a line without a label `_child0`
     unnamed = bool(lines) and all(str(line.get_label()).startswith("_") for line in lines)
     write_note(axes, origin(out_dir, summary, metric) + ("; black rings: with suspect runs" if unnamed else ""))
+    write_few(axes, [row for row in summary if row["metric"] == metric])
 
 
 def write_note(axes: Axes, text: str) -> None:
     """Write the lowest line of the page of these axes."""
     axes.figure.supxlabel(text, fontsize=6.5, color=style.GREY)
+
+
+def write_few(axes: Axes, rows: list[dict[str, Any]]) -> None:
+    """Write above the page that its points, or some of them, are of FEW runs at most: they decide nothing. The title of a legend
+    that is above the page has this place, so the legend comes first."""
+    counted = [round(row["n"]) for row in rows if row["mean"] is not None]
+    few = sum(count <= FEW for count in counted)
+    if not few:
+        return
+    text = (
+        f"{runs_a_point(rows)} per point"
+        if few == len(counted)
+        else f"{few} of {len(counted)} points {'is' if few == 1 else 'are'} of {FEW} runs at most"
+    )
+    if axes.figure.legends:
+        axes.figure.legends[0].set_title(text, FontProperties(size=TITLE_SIZE))
+    else:
+        axes.figure.suptitle(text, fontsize=TITLE_SIZE)
 
 
 def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> list[str]:

@@ -73,6 +73,7 @@ def draw(out_dir: Path) -> list[Path]:
         if plot.get("origin", True):
             note = shared.origin(out_dir, summary, shown.metric)
             shared.write_note(axes[0], textwrap.fill(note, int(NOTE_CHARACTERS_PER_IN * width_in)))
+            shared.write_few(axes[0], cells)
     return written
 
 

@@ -79,5 +79,5 @@ def _draw_rates(axes: Axes, run: SpeedRun, highest: float) -> None:
     seconds = range(len(run.rates) + 1)
     axes.step(seconds, [*run.rates, run.rates[-1]], where="post", color=style.BLUE, linewidth=0.8)
     percent = "" if run.row["percent"] is None else f", {run.row['percent']:.0f} % of the expected"
-    axes.set_title(f"{run.speed:g} m/s ({run.row['acked_kbps']:.0f} kbit/s{percent})", loc="left")
+    axes.set_title(f"{run.speed:g} m/s, one run ({run.row['acked_kbps']:.0f} kbit/s{percent})", loc="left")
     axes.set(xlim=(0, run.lasts_s), ylim=(0, 1.05 * highest), ylabel="kbit/s")

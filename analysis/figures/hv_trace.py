@@ -42,7 +42,7 @@ def draw(out_dir: Path) -> list[Path]:
     with style.page(out_dir, "hv_trace", 0.4 + 0.17 * lines, 7.4) as (axes, written):
         axes[0].set_axis_off()
         title = (
-            f"this testbed: {story.flow.source} to {story.flow.target}, "
+            f"one run of this testbed: {story.flow.source} to {story.flow.target}, "
             f"no new data from {stall.begin_s:.1f} to {stall.end_s:.1f} s"
         )
         _write(axes[0], 0.0, title, shown, lines)

@@ -462,6 +462,25 @@ def test_hv_fig1_states_its_runs_and_marks_the_suspect(tmp_path):
     assert [panel.rings for panel in drawn.panels] == [[(2, 630)], [(2, near(630 / 619.19))]]
 
 
+def test_a_figure_of_one_or_two_runs_says_so_in_its_title(tmp_path):
+    def title() -> str:
+        write_tables(collect(tmp_path, EXPERIMENT))
+        with style.kept() as drawn:
+            hv_fig1.draw(tmp_path)
+        return drawn[0].get_suptitle()
+
+    make_run(tmp_path, "ns2", 1, 1, 1250.0)
+    make_run(tmp_path, "ns2", 2, 1, 630.0)
+    assert title() == "1 run per point"
+    make_run(tmp_path, "ns2", 2, 2, 640.0)
+    assert title() == "1 to 2 runs per point"
+    make_run(tmp_path, "ns2", 2, 3, 640.0)
+    assert title() == "1 of 2 points is of 2 runs at most"
+    make_run(tmp_path, "ns2", 1, 2, 1250.0)
+    make_run(tmp_path, "ns2", 1, 3, 1250.0)
+    assert title() == ""
+
+
 def make_upload(out_dir: Path, flows: str, tcp: str, seed: int, acked_kbps: float, variant: str = "fast") -> None:
     """A run of an experiment with the axes `flows` and `tcp`, made up."""
     make_run(out_dir, variant, 1, seed, acked_kbps)

@@ -89,7 +89,7 @@ def test_the_experiment_selects_metric_words_and_size_for_a_papers_column(tmp_pa
         general.draw(tmp_path)
     (page,) = pages
     assert list(page.get_size_inches()) == [3.5, 2.2]
-    assert page._supxlabel is None, "no line of origin"
+    assert page._supxlabel is None and page.get_suptitle() == "", "no line of origin"
     (panel,) = panels(general.draw, tmp_path)
     assert (panel.xlabel, panel.ylabel, panel.xticks) == ("algorithm", "RTT (ms)", ["NewReno", "cubic"])
     assert {y for one in panel.series for y in one.y} == {25}
@@ -107,6 +107,7 @@ def test_the_line_of_origin_fits_a_narrow_page(tmp_path):
     lines = pages[0]._supxlabel.get_text().splitlines()
     assert " ".join(lines) == "odd full: 2 runs per point (seeds 1 to 2); 4 valid"
     assert max(map(len, lines)) <= 40 and len(lines) == 2
+    assert pages[0].get_suptitle() == "2 runs per point"
 
 
 def test_a_metric_without_words_of_its_own_is_named_without_its_unit():
@@ -119,3 +120,11 @@ def test_without_a_mean_there_is_one_line(tmp_path):
     write_tables(collect(tmp_path, {"name": "e", "axes": {"hops": [1]}}))
     with pytest.raises(RunFileError, match="no run that counts"):
         general.draw(tmp_path)
+
+
+def test_few_runs_are_named_above_the_legend(tmp_path):
+    campaign(tmp_path, {"window": [4, 32], "hops": [1, 2]})
+    with style.kept() as pages:
+        general.draw(tmp_path)
+    (page,) = pages
+    assert page.legends[0].get_title().get_text() == "2 runs per point" and page.get_suptitle() == ""

@@ -70,7 +70,7 @@ def test_hv_packets_draws_the_begin_of_the_longest_stall(campaign):
 
 def test_hv_trace_writes_the_columns_of_the_published_table(campaign):
     (panel,) = panels(hv_trace.draw, campaign)
-    assert panel.texts[0] == "this testbed: sta1 to sta3, no new data from 0.9 to 6.0 s"
+    assert panel.texts[0] == "one run of this testbed: sta1 to sta3, no new data from 0.9 to 6.0 s"
     assert panel.texts[1:19] == [
         "", "time (s)", "node", "seq", "packet", "reason",
         "s", "0.949", "sta1", "2", "tcp", "", "D", "0.957", "sta1", "2", "tcp", "retry-short",
@@ -117,7 +117,7 @@ def test_hv_profile_has_a_panel_a_speed_over_the_hops_of_the_pattern(tmp_path):
     ]  # fmt: skip
     assert (hops.title, hops.xlabel, hops.ylabel) == ("sta1 to sta2", "part of the pattern", "hops")
     for panel, speed, lasts_s in ((slow, 10, 60), (fast, 20, 30)):
-        assert panel.title == f"{speed} m/s (500 kbit/s)"
+        assert panel.title == f"{speed} m/s, one run (500 kbit/s)"
         assert panel.series[0].points == [(second, 500) for second in range(lasts_s + 1)]
         assert (panel.series[0].steps, panel.xlim) == ("steps-post", (0, lasts_s)), "one place is one moment in all panels"
     shutil.rmtree(tmp_path / "speed-20-hops1")

@@ -11,6 +11,7 @@ if str(ROOT) not in sys.path:  # MkDocs imports this file by its path
 from mkdocs.config.defaults import MkDocsConfig  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
 from mkdocs.structure.pages import Page  # noqa: E402
+from mkdocs.utils import get_relative_url  # noqa: E402
 
 from docs.site import claims, command_line, links, markdown, repository, scenario_keys  # noqa: E402
 
@@ -20,6 +21,9 @@ GENERATED = {
     "reference/experiment-keys.md": scenario_keys.experiment_page,
     "reference/claims.md": claims.page,
 }
+# Browsers start no worker of a page that is a file; the search of such a page needs this program, which the theme would load from
+# elsewhere. docs/site/assets has it (docs/site/README.md).
+SHIM, OUR_SHIM = "https://unpkg.com/iframe-worker/shim", "iframe-worker/shim.js"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -37,6 +41,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Change links to files into links to their pages, and GitHub's Markdown into Python-Markdown's."""
     return markdown.adapted(links.to_pages(text, page.file.src_uri))
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Load nothing from elsewhere."""
+    return output.replace(SHIM, get_relative_url(OUR_SHIM, page.url))
+
+
+def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
+    """As on_post_page: of the page for an address that there is not."""
+    return output.replace(SHIM, OUR_SHIM)
 
 
 def _linked(config: MkDocsConfig, target: str) -> File:

@@ -61,6 +61,8 @@ def run(options: argparse.Namespace) -> int:
     whom = "root" if is_root else "an ordinary user"
     names = ", ".join(check.name for check in missing)
     print(f"\nmissing, and needed for runs of {whom}: {names}" if missing else "\nnothing needed is missing")
+    if os.environ.get("MANET_SET_UP") == "incomplete":  # of the launcher (manet), which has listed the parts
+        print("parts of this checkout are older than their sources, as listed above; the next run builds them, or ./setup.sh")
     if not is_root and not missing:
         print("runs are made without root; docs/rootless.md lists what that refuses")
     return 1 if missing else 0

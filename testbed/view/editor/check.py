@@ -78,7 +78,7 @@ class Checker:
             preflight.check_paths({"scenario": scenario}, [SEED], BUILT)
             preflight.check_programs({"scenario": scenario}, SEED, BUILT)
         except ManetError as problem:
-            found = _worded(problem, prefix)
+            found = _worded(problem, prefix, document)
         except RecordError as problem:
             found = Problem(str(problem))
         drawn = scenario or _drawable(document, prefix)
@@ -158,8 +158,8 @@ def _drawable(document: Document, prefix: Path_) -> Scenario | None:
     return None
 
 
-def _worded(problem: Exception, prefix: Path_) -> Problem:
-    """The line of an error without the file's name, and its key."""
+def _worded(problem: Exception, prefix: Path_, document: Document | None = None) -> Problem:
+    """The line of an error without the file's name, and its key. `document`: the text, in which the key has a line."""
     text, line = str(problem), None
     path: Path_ = ()
     if (begin := BEGIN.match(text)) is not None:
@@ -172,4 +172,12 @@ def _worded(problem: Exception, prefix: Path_) -> Problem:
     if key is not None and key.start() < 40:
         path = path or tuple(int(part) if part.isdigit() else part for part in key["key"].split("."))
         text = text[key.end() :]
+    if line is None and path and document is not None:
+        line = _line_of(document, prefix, path)
     return Problem(text.removeprefix("scenario: "), path, line)
+
+
+def _line_of(document: Document, prefix: Path_, path: Path_) -> int | None:
+    """The line of a key or of the nearest one around it; None if that is the whole scenario, or in another file."""
+    place = document.place((*prefix, *path))
+    return place.line if place is not None and place.path == document.path and place != document.place(prefix) else None

@@ -241,6 +241,7 @@ OPERATIONS: dict[str, Callable[[Values, Operation], Iterable[Edit]]] = {
     "remove": _remove,
     "append": lambda values, operation: [Append(_path(operation), [operation["value"]])],
     "add_stations": lambda values, operation: stations.add(values, _points(operation["at"])),
+    "copy_stations": lambda values, operation: stations.copy(values, _names(operation, "stations"), operation["by"]),
     "move_stations": _moved,
     "remove_stations": lambda values, operation: stations.remove(values, _names(operation, "stations")),
     "rename_station": lambda values, operation: stations.rename(values, _text(operation, "station"), _text(operation, "name")),
@@ -251,6 +252,7 @@ OPERATIONS: dict[str, Callable[[Values, Operation], Iterable[Edit]]] = {
 }
 KEYS: dict[str, tuple[str, ...]] = {
     "set": ("path", "value"), "remove": ("path",), "append": ("path", "value"), "add_stations": ("at",),
+    "copy_stations": ("stations", "by"),
     "move_stations": ("places",), "remove_stations": ("stations",), "rename_station": ("station", "name"), "fix_positions": (),
     "waypoint": ("station", "to", "speed"), "background": ("file", "width", "x", "y"), "text": ("text", "joins"),
     "undo": (), "redo": (),

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from keys.errors import UsageError
 from keys.toml_lines import Path
 from scenarios.layout import LAYOUT_KEYS, LayoutKeys
-from testbed.view.editor.toml_edits import matching
+from testbed.view.editor.toml_edits import at, matching
 from topologies import LayoutError, Placed, names_of
 
 DECIMALS = 1  # of metres, as the map places stations
@@ -30,6 +30,10 @@ REFERENCES: tuple[tuple[str | int, ...], ...] = (
     ("links", "*", "from"), ("links", "*", "to"),
     ("mobility", "moves", "*", "station"), ("propagation", "matrix", "*", "from"), ("propagation", "matrix", "*", "to"),
 )  # fmt: skip
+# What a copy of stations takes along: lists of tables, and the keys of an element that must all name one of the stations.
+COPIED: dict[Path, tuple[str, ...]] = {
+    ("flows",): ("from", "to"), ("radios",): ("station",), ("stations",): ("name",), ("mobility", "moves"): ("station",),
+}  # fmt: skip
 WORDS = (("events", "*", "command"),)  # words in which `{sta3}` stands for an address
 
 
@@ -76,6 +80,28 @@ def add(values: Values, places: Sequence[Sequence[float]]) -> Iterator[Edit]:
     """Add stations at these places (m)."""
     yield from fixed(values, keep_random=True)
     yield Append((PLACES,), [rounded(place) for place in places])
+
+
+def copy(values: Values, names: Sequence[str], by: Sequence[float]) -> Iterator[Edit]:
+    """Add a copy of each station, `by` (x, y in m) beside it, with the flows between the stations, their radios and root file
+    systems, and their moves of the schedule. A copy has no name of its own."""
+    placed = {one.name: one for one in layout_of(values)}
+    for name in names:
+        _place_of([*placed], name)
+    (dx, dy), first, own = rounded(by)[:2], len(placed), [one.name for one in placed.values()]
+    drawn: list[str | None] = [*own, *[None] * len(names)]
+    copies = dict(zip(names, names_of(drawn)[first:], strict=True))
+    points = [(placed[name].x_m + dx, placed[name].y_m + dy, placed[name].z_m) for name in names]
+    yield from add(values, [list(point) if point[2] else list(point[:2]) for point in points])
+    for path, ends in COPIED.items():
+        listed = at(values, path)
+        rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+        chosen = [row for row in rows if all(_is_one_of(row.get(end), copies) for end in ends)]
+        new = [row | {end: copies[row[end]] for end in ends} for row in chosen]
+        if path == ("mobility", "moves"):
+            new = [row | {"to": _moved(row["to"], dx, dy)} for row in new if _is_place(row.get("to"))]
+        if new:
+            yield Append(path, new)
 
 
 def move(values: Values, places: dict[str, Sequence[float]]) -> Iterator[Edit]:
@@ -169,6 +195,18 @@ def rounded(place: Sequence[float]) -> list[float]:
     if not _are_numbers(place) or not 2 <= len(place) <= 3:
         raise UsageError("a place is [x, y] or [x, y, z] in metres")
     return [_short(round(value, DECIMALS)) for value in place]
+
+
+def _is_one_of(name: Any, names: dict[str, str]) -> bool:
+    return isinstance(name, str) and name in names
+
+
+def _moved(place: Sequence[float], dx: float, dy: float) -> list[float]:
+    return rounded([place[0] + dx, place[1] + dy, *place[2:]])
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, list) and 2 <= len(value) <= 3 and _are_numbers(value)
 
 
 def _are_numbers(values: Any) -> bool:

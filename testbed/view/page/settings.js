@@ -1,6 +1,6 @@
-// What the user's system asks for, and what the user has chosen: light or dark, and no motion.
+// What the user's system asks for, and what the user has chosen: light or dark, no motion, the editor's panes.
 
-const KEY = "manet-view-theme";
+const KEY = "manet-view-theme", PANES = "manet-view-editor-without";
 const dark = matchMedia("(prefers-color-scheme: dark)"), still = matchMedia("(prefers-reduced-motion: reduce)");
 
 // No fading, no growing, few pictures: motion is what the system asks to avoid.
@@ -9,9 +9,9 @@ export function calm() {
 }
 
 // Storage may be forbidden: the choice then holds until the page closes.
-function stored() {
+function stored(key = KEY) {
   try {
-    return localStorage.getItem(KEY);
+    return localStorage.getItem(key);
   } catch {
     return null;
   }
@@ -38,4 +38,17 @@ export function onSystemTheme(listener) {
     if (stored() === null) delete document.documentElement.dataset.theme;
     listener();
   });
+}
+
+// The panes of the editor that the user has closed.
+export function closedPanes() {
+  return (stored(PANES) ?? "").split(" ").filter(Boolean);
+}
+
+export function keepClosedPanes(names) {
+  try {
+    localStorage.setItem(PANES, names.join(" "));
+  } catch {
+    return; // not remembered
+  }
 }

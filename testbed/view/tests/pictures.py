@@ -1,9 +1,11 @@
-"""The pictures of the view and the editor in docs/pictures, made of today's page and of a recorded run:
+"""The pictures of the view and the editor in docs/pictures, made of today's page:
 
-    .venv/bin/python -P -m testbed.view.tests.pictures RUN
+    .venv/bin/python -P -m testbed.view.tests.pictures RUN      of a recorded run, and of the editor
+    .venv/bin/python -P -m testbed.view.tests.pictures --live   of a run of 50 moving stations under way, which it makes: as
+                                                                root, on an idle machine
 
-RUN: the directory of a run of a chain in which hidden stations spoil frames (`./manet run chain5`). view-live.png is of a run of
-50 moving stations under way, by hand. Look at each picture before it is committed.
+RUN: the directory of a run of a chain in which hidden stations spoil frames (`./manet run chain5`). Look at each picture before
+it is committed; that of a run under way is of no use if its badge is not `valid`.
 """
 
 import sys
@@ -13,7 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scenarios.definition import load_scenario
 from testbed.programs import ROOT
+from testbed.tests.running import Background
 from testbed.view.editor.tests.test_editor import editor
 from testbed.view.tests.serving import view
 from testbed.view.tests.test_page import CHROMIUM, RUN_SHOWN, until
@@ -28,8 +32,8 @@ positions = [
 ]
 routing = "aodv"
 mobility = { model = "schedule", moves = [
-    { at = 2, station = "sta5", to = [150, 380], speed = 10 },
-    { at = 24, station = "sta5", to = [420, 360], speed = 10 },
+    { at = 2, station = "sta5", to = [150, 380], speed = 20 },
+    { at = 14, station = "sta5", to = [420, 360], speed = 20 },
 ] }
 tcp = "newreno"
 flows = [
@@ -42,6 +46,16 @@ events = [
     { at = 22, power = "sta2", on = true },
 ]
 """
+MOVING = """topology = "random"
+nodes = 50
+area = [1400, 500]
+mobility = { model = "random-waypoint", speed = 10, spread = 0.5 }
+routing = "aodv"
+tcp = "newreno"
+flows = [{ from = "sta1", to = "sta20" }, { from = "sta7", to = "sta40" }, { from = "sta3", to = "sta5" }]
+duration = 60
+"""
+SHOWN_FROM = 0.5  # of the traffic, so that the charts have a past
 
 
 @contextmanager
@@ -92,8 +106,7 @@ def of_editor(browser: Any) -> None:
             page.goto(running.url)
             until(page, "window.manetEditor?.map.places().size === 8 && !window.manetEditor.busy()")
             page.click('#map [data-name="sta5"] .icon')
-            page.fill("#find", "flows; default")  # opens its group
-            page.fill("#find", "")
+            page.click("#forms summary:text-is('Routing, TCP and flows')")
             page.evaluate("document.querySelector('#file').textContent = 'walk.toml'")  # the folder is a temporary one
             flows = page.locator("#forms [data-path='[\"flows\"]']").first
             flows.locator(".items summary").nth(1).click()
@@ -105,14 +118,35 @@ def of_editor(browser: Any) -> None:
             page.close()
 
 
+def of_run_under_way(browser: Any) -> None:
+    """Fifty moving stations in the middle of their traffic."""
+    with tempfile.TemporaryDirectory(prefix="manet-") as folder:
+        (Path(folder) / "moving50.toml").write_text(MOVING)
+        directory = Path(folder) / "moving50"
+        running = Background(load_scenario(Path(folder) / "moving50.toml"), directory, deadline_s=300).at("traffic", SHOWN_FROM)
+        with view(directory) as served:
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            page.goto(f"{served.url}#span=2&station=sta7")
+            until(page, "window.manetView?.state.live?.frames.count > 500")
+            page.select_option("#lanes-of", "routes")
+            page.mouse.move(2, 2)
+            page.wait_for_timeout(1500)
+            page.screenshot(path=PICTURES / "view-live.png")
+            page.close()
+        print(f"verdict   {running.result().verdict}")
+
+
 def main() -> None:
     """Make them all."""
     from playwright.sync_api import sync_playwright  # of ./setup.sh --pages
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        of_editor(browser)
-        of_chain(browser, Path(sys.argv[1]))
+        if sys.argv[1:] == ["--live"]:
+            of_run_under_way(browser)
+        else:
+            of_editor(browser)
+            of_chain(browser, Path(sys.argv[1]))
         browser.close()
 
 

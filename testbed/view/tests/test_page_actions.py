@@ -137,7 +137,7 @@ def test_a_scenario_is_started_on_the_page_goes_live_and_ends_as_a_record(browse
     with view(scenario, "--control", "--out", str(tmp_path / "results")) as served, planned(browser, served) as page:
         assert page.inner_text("#mode") == "planned"
         assert violations(page) == 0
-        assert page.locator("#charts figure").count() == 0, "nothing has happened yet"
+        assert page.locator("#charts figure").count() == 0 and not page.is_visible("#charts-title"), "nothing has happened yet"
         page.locator("#slider").fill("1000000")
         until(page, "window.manetView.state.now === Number(window.manetView.state.about.end_ns)")
         page.fill("#start-seed", "2")

@@ -71,6 +71,9 @@ operations = st.one_of(
     st.integers(0, 3).map(lambda index: {"op": "remove", "path": ["walls", index]}),
     st.lists(places, min_size=1, max_size=12).map(lambda listed: {"op": "add_stations", "at": listed}),
     st.tuples(names, places).map(lambda pair: {"op": "move_stations", "places": {pair[0]: pair[1]}}),
+    st.tuples(st.lists(names, min_size=1, max_size=2, unique=True), places).map(
+        lambda pair: {"op": "copy_stations", "stations": pair[0], "by": pair[1]}
+    ),
     names.map(lambda name: {"op": "remove_stations", "stations": [name]}),
     st.tuples(names, names).map(lambda pair: {"op": "rename_station", "station": pair[0], "name": pair[1]}),
     st.tuples(names, places).map(lambda pair: {"op": "waypoint", "station": pair[0], "to": pair[1], "speed": 2}),
@@ -176,6 +179,23 @@ events = [
     assert named["events"][2]["command"] == ["ping", "{mid}", "{{sta3}}"]
 
 
+def test_a_copy_has_the_flows_radios_and_moves_between_its_stations():
+    text = """topology = "positions"
+positions = [[0, 0], { name = "gw", at = [100, 0, 3] }, [200, 0]]
+radios = [{ station = "gw", antenna_height_m = 9 }]   # on a mast
+mobility = { model = "schedule", moves = [{ at = 1, station = "sta1", to = [0, 50], speed = 2 }] }
+flows = [{ from = "sta1", to = "gw", tcp = "vegas" }, { from = "sta1", to = "sta3" }]
+"""
+    new = steps(text, {"op": "copy_stations", "stations": ["sta1", "gw"], "by": [0, 300]})
+    values = tomllib.loads(new)
+    assert values["positions"] == [[0, 0], {"name": "gw", "at": [100, 0, 3]}, [200, 0], [0, 300], [100, 300, 3]]
+    assert values["flows"][2:] == [{"from": "sta4", "to": "sta5", "tcp": "vegas"}] and "# on a mast" in new
+    assert values["radios"][1:] == [{"station": "sta5", "antenna_height_m": 9}]
+    assert values["mobility"]["moves"][1:] == [{"at": 1, "station": "sta4", "to": [0, 350], "speed": 2}]
+    again = tomllib.loads(steps("hops = 2\n", {"op": "copy_stations", "stations": ["sta2"], "by": [0, 50]}))
+    assert again == {"topology": "positions", "positions": [[0, 0], [200, 0], [400, 0], [200, 50]]}
+
+
 def test_waypoints_follow_each_other_in_time():
     text = steps(
         'topology = "positions"\npositions = [[0, 0], [9, 9]]\n',
@@ -227,6 +247,7 @@ def test_the_background_is_a_comment_with_a_scale():
         {"op": "set", "path": ["window"], "value": float("inf")}, {"op": "add_stations", "at": [[1]]},
         {"op": "add_stations", "at": [[1, "x"]]}, {"op": "add_stations", "at": []},
         {"op": "move_stations", "places": {"no": [1, 1]}},
+        {"op": "copy_stations", "stations": ["no"], "by": [1, 1]}, {"op": "copy_stations", "stations": ["sta1"], "by": [1]},
         {"op": "remove_stations", "stations": ["no"]}, {"op": "rename_station", "station": "sta1", "name": "sta2"},
         {"op": "waypoint", "station": "sta1", "to": [1, 1], "speed": 0}, {"op": "text", "text": 3, "joins": False},
         {"op": "text", "text": "x" * (1 << 20) + "y", "joins": False}, {"op": "undo", "to": 3},

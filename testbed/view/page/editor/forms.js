@@ -37,12 +37,14 @@ function build(group) {
   if (marked?.path[0] && group.fields.some((field) => field.key === marked.path[0])) mark(marked);
 }
 
-// Open the group of a path, and show only fields that match; for the search.
+// Show only fields that match, in groups that are open; for the search. After it the groups that it has opened are closed again.
 export function filter(words, onlySet) {
-  const wanted = words.trim().toLowerCase();
+  const wanted = words.trim().toLowerCase(), filters = Boolean(wanted || onlySet);
   for (const group of groups) {
+    if (filters) group.wasOpen ??= group.details.open;
+    else if (group.wasOpen !== undefined) (group.details.open = group.wasOpen), (group.wasOpen = undefined);
     const matching = group.fields.map((field) => matches(field, wanted) && (!onlySet || values[field.key] !== undefined));
-    if ((wanted || onlySet) && matching.some(Boolean)) group.details.open = true;
+    if (filters && matching.some(Boolean)) group.details.open = true;
     if (group.details.open) build(group);
     group.details.hidden = !matching.some(Boolean);
     (group.made ?? []).forEach((field, place) => (field.node.hidden = !matching[place]));
@@ -59,6 +61,7 @@ export function reveal(path) {
   if (!group) return null;
   group.details.open = true;
   group.details.hidden = false;
+  if (group.wasOpen !== undefined) group.wasOpen = true;
   build(group);
   for (let length = 1; length <= path.length; length += 1) {
     const control = controls.get(JSON.stringify(path.slice(0, length)));
@@ -85,12 +88,13 @@ function nearest(path) {
 export function mark(problem) {
   marked = problem;
   for (const old of document.querySelectorAll("#forms .wrong.check")) old.remove();
-  for (const old of document.querySelectorAll("#forms [aria-invalid]")) old.removeAttribute("aria-invalid"), old.removeAttribute("aria-errormessage");
+  for (const old of document.querySelectorAll("#forms [aria-errormessage=wrong-here]")) old.removeAttribute("aria-invalid"), old.removeAttribute("aria-errormessage");
   const control = problem?.path.length ? nearest(problem.path) : null;
   if (!control) return;
   const line = element("p", { class: "wrong check", id: "wrong-here" }, problem.text);
   control.node.append(line);
   const input = control.node.querySelector("input, select");
+  if (input?.validationMessage) return; // what is typed in it has its own line
   input?.setAttribute("aria-invalid", "true");
   input?.setAttribute("aria-errormessage", "wrong-here");
 }
@@ -141,31 +145,42 @@ function widened(path, value) {
   return { op: "set", path: [path[0]], value: { [tag]: name, [path[1]]: inner } };
 }
 
-function input(words, path, parse) {
+function input(words, path, field, parse) {
   const node = element("input", { type: "text", spellcheck: "false", autocomplete: "off", ...words });
   let shown = "", typing = false, wrong = false;
   node.addEventListener("input", () => (typing = true));
   node.addEventListener("change", () => {
     const text = node.value.trim();
     typing = wrong = false;
-    if (text === shown) return;
     const value = text === "" ? undefined : parse(text);
-    node.setCustomValidity(value === null ? "not a number" : "");
-    if (value === null) return void ((wrong = true), node.setAttribute("aria-invalid", "true"));
-    node.removeAttribute("aria-invalid");
-    if (text === "" && shown === "") return;
-    set(path, value);
+    complain([node], value === null ? `${JSON.stringify(text)} is no number${unitsOf(field)}` : "");
+    if (value === null) wrong = true;
+    else if (text !== shown) set(path, value);
   });
   return {
     node, show(value) {
       const before = shown;
       shown = value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
       if ((typing && document.activeElement === node) || (wrong && shown === before)) return; // somebody writes here
+      if (wrong) complain([node], "");
       wrong = false;
       if (node.value !== shown) node.value = shown;
-      node.setCustomValidity("");
     },
   };
+}
+
+// Say below fields why what was typed in them is not sent; nothing to say: take it back. The check has its own line.
+function complain(nodes, line) {
+  const field = nodes[0].closest(".field"), id = `${(nodes[0].id ||= `field-${(number += 1)}`)}-wrong`;
+  document.getElementById(id)?.remove();
+  for (const node of nodes) node.setCustomValidity(line), node.removeAttribute("aria-invalid"), node.removeAttribute("aria-errormessage");
+  if (!line) return;
+  field.append(element("p", { class: "wrong", id, role: "alert" }, line));
+  for (const node of nodes) node.setAttribute("aria-invalid", "true"), node.setAttribute("aria-errormessage", id);
+}
+
+function unitsOf(field) {
+  return field.units ? `; a unit may be ${field.units.join(", ")}` : "";
 }
 
 const NUMBER = /^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/;
@@ -206,7 +221,7 @@ function fallbackWord(field) {
 function plain(field, path, about, parse) {
   const words = { id: about.id, "aria-describedby": about.about, placeholder: placeholder(field) };
   if (STATIONS.has(field.key)) words.list = "nodes";
-  const { node, show } = input(words, path, parse);
+  const { node, show } = input(words, path, field, parse);
   return { simple: true, nodes: [node, ...(field.unit ? [element("span", { class: "unit" }, field.unit)] : [])], show };
 }
 
@@ -248,13 +263,17 @@ const MAKERS = {
       const node = element("input", { type: "text", "aria-label": `${about.name} ${place + 1}`, ...(one.kind === "text" ? { list: "nodes" } : {}) });
       node.addEventListener("input", () => (part = true));
       node.addEventListener("change", () => {
-        const texts = inputs.map((each) => each.value.trim());
-        if (texts.every((text) => text === "")) part = false;
-        if (texts.every((text) => text === "")) return void (shown !== undefined && set(path, undefined));
+        const texts = inputs.map((each) => each.value.trim()), wrong = (text, index) => text && parsed[index] === null;
         const parsed = texts.map((text, index) => (field.fields[index].kind === "text" ? text : numberOf(field.fields[index])(text)));
-        const whole = texts.every((text) => text !== "") && parsed.every((value) => value !== null);
-        inputs.forEach((each, index) => (texts[index] && parsed[index] === null ? each.setAttribute("aria-invalid", "true") : each.removeAttribute("aria-invalid")));
-        if (whole) (part = false), set(path, parsed);
+        const found = texts.find(wrong);
+        complain(inputs, found === undefined ? "" : `${JSON.stringify(found)} is no number${unitsOf(field.fields[0])}`);
+        if (texts.every((text) => text === "")) return (part = false), void (shown !== undefined && set(path, undefined));
+        const whole = texts.every((text) => text !== "") && found === undefined;
+        if (whole) return (part = false), void set(path, parsed);
+      });
+      node.addEventListener("focusout", (event) => {
+        const given = inputs.filter((each) => each.value.trim()).length;
+        if (part && given && given < inputs.length && !inputs.includes(event.relatedTarget)) complain(inputs, `give all ${inputs.length} values`);
       });
       return node;
     });
@@ -263,6 +282,7 @@ const MAKERS = {
         const same = JSON.stringify(value) === JSON.stringify(shown);
         shown = value;
         if (part && (same || inputs.includes(document.activeElement))) return; // somebody writes here
+        if (part) complain(inputs, "");
         part = false;
         inputs.forEach((node, place) => (node.value = value?.[place] ?? ""));
       },
@@ -285,7 +305,7 @@ const MAKERS = {
   },
   list(field, path, about) {
     const items = element("div", { class: "items" }), more = element("p", { class: "about" });
-    const noun = about.name || "element", add = element("button", { type: "button" }, `Add to ${noun}`);
+    const noun = about.name || "element", add = element("button", { type: "button" }, "Add to ", element("code", {}, noun));
     let latest = [], made = [];
     add.addEventListener("click", () => change({ op: "append", path, value: sampleOf({ ...field.item, key: field.item.key ?? field.key }) }));
     const itemOf = (place) => {
@@ -337,7 +357,7 @@ const MAKERS = {
     const rows = element("div"), made = new Map(), key = element("input", { type: "text", "aria-label": `${about.name}: name of a new entry`, placeholder: "name" });
     const value = element("input", { type: "text", "aria-label": `${about.name}: value of a new entry`, placeholder: "value" }), add = element("button", { type: "button" }, "Add");
     const rowOf = (name) => {
-      const at = [...path, name], { node, show } = input({ "aria-label": name }, at, valueOf);
+      const at = [...path, name], { node, show } = input({ "aria-label": name }, at, field, valueOf);
       const gone = element("button", { type: "button", "aria-label": `Remove ${name}`, onclick: () => set(at, undefined) }, "Remove");
       const row = element("div", { class: "row" }, element("span", { class: "name" }, name), node, gone);
       rows.append(row);

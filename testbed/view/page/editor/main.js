@@ -178,24 +178,39 @@ async function check() {
   }
 }
 
+// Whether nothing is set: what `manet run` would refuse then is no mistake of the user's.
+function isBlank() {
+  return (state.text ?? "").split("\n").every((line) => /^\s*(#|$)/.test(line));
+}
+
+// Stations whose drawn walk ends after the traffic: nobody sees the rest of it.
+function lateWalks() {
+  const { picture, values } = state;
+  if (values.mobility?.model !== "schedule" || !picture?.movement) return [];
+  const ends = Object.entries(picture.movement).map(([name, rows]) => [name, rows.at(-1)[0] / 1e9 - (picture.traffic_s ?? 0)]);
+  return ends.filter(([, end]) => end > picture.seconds).slice(0, 3).map(([name, end]) => `${name} arrives at ${Math.round(end)} s, after the ${picture.seconds} s of traffic: walk faster, or raise duration`);
+}
+
 function redraw() {
   map.show(state.picture, state.background && pictureOf(state.background));
   tools.renew();
   events.show(state.values, state.picture);
   by("nodes").replaceChildren(...map.nodes().map((name) => element("option", { value: name })));
   const { problem, picture } = state, line = by("verdict-line");
-  line.className = problem ? "bad" : "good";
-  if (problem) {
+  line.className = !problem ? "good" : isBlank() ? "" : "bad";
+  if (problem && isBlank()) line.textContent = "Nothing is drawn yet: click on the map where stations stand, or take Chain, Grid or Random for many at once.";
+  else if (problem) {
     const key = problem.path.length ? problem.path.join(".") : "", where = [problem.line ? `line ${problem.line}` : "", key].filter(Boolean).join(", ");
-    line.replaceChildren(`${where ? `${where}: ` : ""}${problem.text}`, ...(key ? [element("button", { type: "button", onclick: () => forms.reveal(problem.path) }, "show the key")] : []), ...(problem.line ? [element("button", { type: "button", onclick: () => text.goTo(problem.line) }, "show the line")] : []));
+    line.replaceChildren(`${where ? `${where}: ` : ""}${problem.text}`, ...(key ? [element("button", { type: "button", onclick: () => revealKey(problem.path) }, "show the key")] : []), ...(problem.line ? [element("button", { type: "button", onclick: () => (showPane("text"), text.goTo(problem.line)) }, "show the line")] : []));
   } else line.textContent = "The check of manet run takes this scenario.";
-  forms.mark(problem);
-  text.mark(problem);
+  forms.mark(isBlank() ? null : problem);
+  text.mark(isBlank() ? null : problem);
   const links = picture?.links, parts = [`${picture?.stations?.length ?? 0} stations`];
   if (links) parts.push(`${links.length} links`);
   if (picture?.range_m) parts.push(`range ${Math.round(picture.range_m)} m (solid)`);
   if (picture?.sense_m) parts.push(`carrier sense ${Math.round(picture.sense_m)} m (dashed)`);
   for (const flow of picture?.flows?.slice(0, 6) ?? []) parts.push(`${flow.name} ${flow.source} → ${flow.target}: ${hopsOf(flow.hops)}`);
+  parts.push(...lateWalks());
   if (picture?.note) parts.push(picture.note);
   const samples = picture?.wires?.length ? ["gateway", HOST].flatMap((role) => [" · ", shape("svg", { viewBox: "0 0 15 15", "aria-hidden": "true" }, iconOf(role, 7.5, 7.5, 4.5)), ROLES[role]]) : [];
   by("legend-line").replaceChildren(parts.join(" · "), ...samples);
@@ -255,6 +270,7 @@ async function start(event) {
   event.preventDefault();
   await arrived();
   if ((!state.saved || !state.exists || text.isPending()) && !(await save())) return;
+  showPane("text"); // the list of runs is below it
   try {
     showRuns(await post("start", { seeds: Number(by("seeds").value) }));
   } catch (problem) {
@@ -320,12 +336,39 @@ async function poll() {
   }
 }
 
+// --- panes ----------------------------------------------------------------------------------------------------------------------
+
+function showPane(name, isShown = true) {
+  by("desk").classList.toggle(`without-${name}`, !isShown);
+  for (const button of by("panes").children) if (button.dataset.pane === name) button.setAttribute("aria-pressed", isShown);
+}
+
+function switchPane(event) {
+  const button = event.target.closest("[data-pane]");
+  if (!button) return;
+  showPane(button.dataset.pane, button.getAttribute("aria-pressed") !== "true");
+  settings.keepClosedPanes([...by("panes").children].filter((one) => one.getAttribute("aria-pressed") !== "true").map((one) => one.dataset.pane));
+}
+
+function revealKey(path) {
+  showPane("keys");
+  return forms.reveal(path);
+}
+
 // --- start ----------------------------------------------------------------------------------------------------------------------
+
+// One step back or forth, unless there is none.
+function step(op) {
+  if (by(op).disabled && !waiting && !text.isPending()) return speak(`there is nothing to ${op}`);
+  return change({ op });
+}
 
 function setUpPage() {
   const theme = () => (document.documentElement.dataset.theme = settings.theme());
   theme();
   settings.onSystemTheme(theme);
+  for (const name of settings.closedPanes()) showPane(name, false);
+  by("panes").addEventListener("click", switchPane);
   by("theme").addEventListener("click", () => settings.switchTheme());
   by("undo").addEventListener("click", () => change({ op: "undo" }));
   by("redo").addEventListener("click", () => change({ op: "redo" }));
@@ -341,8 +384,7 @@ function setUpPage() {
     const key = event.key.toLowerCase(), inField = event.target.matches?.("input[type=text], input[type=search], input:not([type])") && event.target.value !== event.target.defaultValue;
     if (key === "s") event.preventDefault(), save();
     else if (inField) return;
-    else if (key === "z") event.preventDefault(), change({ op: event.shiftKey ? "redo" : "undo" });
-    else if (key === "y") event.preventDefault(), change({ op: "redo" });
+    else if (key === "z" || key === "y") event.preventDefault(), step(key === "y" || event.shiftKey ? "redo" : "undo");
   });
   window.addEventListener("beforeunload", (event) => {
     enter();
@@ -362,8 +404,9 @@ async function begin() {
     text.setUp(by("text"), () => change(null));
     forms.setUp(by("forms"), groups, change, map.stations);
     tools.setUp(change, () => state, speak, kinds, fields.find((field) => field.key === "nodes").maximum);
-    events.setUp(change, forms.reveal);
+    events.setUp(change, revealKey);
     adopt(now);
+    if (isBlank()) tools.take("station");
     setInterval(poll, POLL_MS);
     poll();
     window.manetEditor = { state, map, change, text, busy: () => waiting > 0 || text.isPending() || checking > 0 };

@@ -6,9 +6,9 @@ const svg = document.getElementById("map");
 const MAX_RANGES = 6; // with more stations only those of the selected one are drawn
 const MAX_NAMED = 120; // with more stations names are drawn of the selected ones alone
 const FLOWS = 6; // colours
-let picture = null, background = null, view = null, chosen = [], act = {}, drag = null, focused = null, atNs = 0, size = [0, 0], seen = null;
+let picture = null, background = null, view = null, chosen = [], act = {}, drag = null, focused = null, atNs = 0, size = [0, 0], seen = null, kept = [];
 
-// `act`: { tool(), place(point, event), station(name, event), move(places), choose(names), remove(names), drawn(from, to) }
+// `act`: { tool(), place(point, event), station(name, event), move(places), choose(names), copy(names), remove(names), drawn(from, to) }
 export function setUp(actions) {
   act = actions;
   svg.addEventListener("pointerdown", down);
@@ -48,6 +48,19 @@ export function goTo(ns) {
 
 export function fit() {
   view = null;
+  draw();
+}
+
+// Pixels in metres, to ten of them if that is not too coarse.
+export function metresOf(pixels) {
+  const metres = pixels / (view?.perMetre ?? 1);
+  return metres > 20 ? Math.round(metres / 10) * 10 : Math.round(metres * 10) / 10;
+}
+
+// Bring a station to the middle.
+export function centre(name) {
+  const [x, y] = places().get(name);
+  view = { ...view, x, y, fits: null };
   draw();
 }
 
@@ -149,7 +162,7 @@ function draw() {
   for (const [name, place] of at) nodes.push(stationOf(name, place, at.size));
   if (drag?.from && drag.to) nodes.push(rubber());
   nodes.push(...scaleBar());
-  if (!at.size) nodes.push(make("text", { class: "hint", x: size[0] / 2, y: size[1] / 2, "text-anchor": "middle" }, "Choose Station, then click where one stands."));
+  if (!at.size) nodes.push(make("text", { class: "hint", x: size[0] / 2, y: size[1] / 2, "text-anchor": "middle" }, "No stations yet: Station places one by a click."));
   svg.replaceChildren(...nodes);
   if (focus) svg.querySelector(`[data-name="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
 }
@@ -194,7 +207,7 @@ function drawFlows(nodes, at) {
 
 function rubber() {
   const [a, b] = [toScreen(drag.from), toScreen(drag.to)];
-  if (["random", "grid"].includes(act.tool())) return make("rect", { class: "rubber", x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), width: Math.abs(a[0] - b[0]), height: Math.abs(a[1] - b[1]) });
+  if (drag.kind === "rectangle" || ["random", "grid"].includes(act.tool())) return make("rect", { class: "rubber", x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), width: Math.abs(a[0] - b[0]), height: Math.abs(a[1] - b[1]) });
   return make("line", { class: "rubber", x1: a[0], y1: a[1], x2: b[0], y2: b[1] });
 }
 
@@ -221,6 +234,7 @@ function down(event) {
     act.choose(names);
     drag = { kind: "stations", name, starts: new Map(names.map((one) => [one, places().get(one)])), places: null };
   } else if (name) drag = { kind: "station", name };
+  else if (tool === "select" && event.shiftKey) drag = { kind: "rectangle", from: toMetres(...point), to: null };
   else if (["chain", "grid", "random", "wall"].includes(tool)) drag = { kind: "draw", from: toMetres(...point), to: null };
   else drag = { kind: "pan", view: { ...view }, moved: false };
   drag.client = [event.clientX, event.clientY]; // the form above may change its height meanwhile
@@ -233,7 +247,7 @@ function moved(event) {
   if (!drag.moved && Math.hypot(dx, dy) < 4) return;
   drag.moved = true;
   if (drag.kind === "pan") view = { ...drag.view, x: drag.view.x - dx / view.perMetre, y: drag.view.y + dy / view.perMetre, fits: null };
-  else if (drag.kind === "draw") drag.to = toMetres(...point);
+  else if (["draw", "rectangle"].includes(drag.kind)) drag.to = toMetres(...point);
   else if (drag.kind === "stations") {
     const by = toMetres(...toScreen(drag.starts.get(drag.name)).map((value, axis) => value + [dx, dy][axis])).map((value, axis) => value - drag.starts.get(drag.name)[axis]);
     drag.places = new Map([...drag.starts].map(([name, place]) => [name, place.map((value, axis) => Math.round((value + by[axis]) * 10) / 10)]));
@@ -249,9 +263,15 @@ function up(event) {
     for (const station of picture.stations) if (done.places.has(station.name)) [station.x, station.y] = done.places.get(station.name); // until the server has answered
     act.move(Object.fromEntries(done.places));
   } else if (done.kind === "draw" && done.to) act.drawn(done.from, done.to);
+  else if (done.kind === "rectangle" && done.to) act.choose([...new Set([...chosen, ...within(done.from, done.to)])]);
   else if (done.kind === "station" || (done.kind === "stations" && !done.moved)) act.station(done.name, event);
   else if (!done.moved) act.place(point, event);
   draw();
+}
+
+function within(from, to) {
+  const isBetween = (value, axis) => value >= Math.min(from[axis], to[axis]) && value <= Math.max(from[axis], to[axis]);
+  return [...places()].filter(([, place]) => place.every(isBetween)).map(([name]) => name);
 }
 
 function wheel(event) {
@@ -271,13 +291,15 @@ function zoom(factor, [sx, sy] = [size[0] / 2, size[1] / 2]) {
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 function keys(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const command = (event.ctrlKey || event.metaKey) && !event.altKey && { a: () => act.choose(stations()), c: () => (kept = chosen), d: () => chosen.length && act.copy(chosen), v: () => kept.length && act.copy(kept) }[event.key.toLowerCase()];
+  if (command) return event.preventDefault(), command();
+  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   const name = event.target.closest?.(".station")?.dataset.name ?? null, arrow = ARROWS[event.key];
   if (event.key === "+" || event.key === "=") zoom(1.2);
   else if (event.key === "-") zoom(1 / 1.2);
   else if (event.key === "0") fit();
   else if (name && (event.key === "," || event.key === ".")) step(name, event.key === "." ? 1 : -1);
-  else if (name && (event.key === "Enter" || event.key === " ")) act.tool() === "select" ? act.choose([name]) : act.station(name, event);
+  else if (name && (event.key === "Enter" || event.key === " ")) act.tool() === "select" ? act.choose(event.shiftKey ? [...new Set([...chosen, name])] : [name]) : act.station(name, event);
   else if (name && (event.key === "Delete" || event.key === "Backspace")) act.remove(chosen.includes(name) ? chosen : [name]);
   else if (name && arrow) {
     const metres = event.shiftKey ? 1 : 10, names = chosen.includes(name) ? chosen : [name], at = places();
@@ -288,8 +310,24 @@ function keys(event) {
   } else if (arrow) {
     view = { ...view, x: view.x + (arrow[0] * 60) / view.perMetre, y: view.y + (arrow[1] * 60) / view.perMetre, fits: null };
     draw();
-  } else return;
-  event.preventDefault();
+  } else return undefined;
+  return event.preventDefault();
+}
+
+// The map as it is drawn, without the picture behind it, as the text of a file of its own: its styles are written into it.
+export function asFile() {
+  const copy = svg.cloneNode(true), [all, copies] = [svg, copy].map((one) => [one, ...one.querySelectorAll("*")]);
+  all.forEach((node, place) => {
+    const style = getComputedStyle(node), isText = node.tagName === "text";
+    const wanted = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "paint-order", ...(isText ? ["font-family", "font-size", "text-anchor"] : [])];
+    for (const name of wanted) copies[place].style.setProperty(name, style.getPropertyValue(name));
+    for (const name of ["class", "tabindex", "role", "aria-pressed", "aria-roledescription"]) copies[place].removeAttribute(name);
+  });
+  copy.querySelector("image")?.remove();
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`);
+  copy.style.background = getComputedStyle(svg).backgroundColor;
+  return new XMLSerializer().serializeToString(copy);
 }
 
 function step(name, by) {

@@ -135,11 +135,11 @@ function linesOf(text, { begin, end }) {
   return { begin: text.lastIndexOf("\n", begin - 1) + 1, end: behind < 0 ? text.length : behind };
 }
 
-// The line of what is refused.
+// The line of what is refused, if it has one.
 export function mark(problem) {
   const lines = view.state.doc.lines, found = [];
-  if (problem) {
-    const line = view.state.doc.line(Math.min(lines, Math.max(1, problem.line ?? 1)));
+  if (problem?.line) {
+    const line = view.state.doc.line(Math.min(lines, Math.max(1, problem.line)));
     found.push({ from: line.from, to: line.to, severity: "error", message: problem.text });
   }
   view.dispatch(setDiagnostics(view.state, found));

@@ -7,9 +7,10 @@ const by = (id) => document.getElementById(id);
 const DEFAULT_SPACING_M = 200;
 const NUMBERS = { count: 5, spacing: DEFAULT_SPACING_M, rows: 3, columns: 3, loss: 10, speed: 2, x: 0, y: 0, x1: 100, y1: 100 };
 let tool = "select", change = () => {}, state = () => ({}), say = () => {}, first = null, kinds = [], most = 1, inputs = {};
+let copies = null;
 
 const TOOLS = {
-  select: ["Select", "Click a station, drag it; Shift-click adds one. Drag the ground to pan.", []],
+  select: ["Select", "Click or drag a station; Shift-click adds one, Shift-drag a rectangle. Drag the ground to pan.", []],
   station: ["Station", "Click where a station stands.", ["x", "y"]],
   chain: ["Chain", "Drag from the first station towards the last, or give numbers.", ["count", "spacing", "x", "y"]],
   grid: ["Grid", "Click or drag from the lower left station, or give numbers.", ["rows", "columns", "spacing", "x", "y"]],
@@ -18,7 +19,7 @@ const TOOLS = {
   waypoint: ["Walk", "Click a station, then the places that it walks to.", ["from", "x", "y", "speed"]],
   wall: ["Wall", "Drag from end to end.", ["x", "y", "x1", "y1", "loss"]],
   gateway: ["Gateway", "Click a station: it gets a wire to a host.", ["from", "host"]],
-  picture: ["Picture", "A picture in the scenario's folder, behind the map, with its width in metres and the place of its lower left corner.", ["file", "width", "x", "y"]],
+  picture: ["Picture", "Of the scenario's folder, behind the map; x, y: its lower left corner.", ["file", "width", "x", "y"]],
 };
 const LABELS = { count: "stations", spacing: "spacing, m", rows: "rows", columns: "columns", x: "x, m", y: "y, m", x1: "to x, m", y1: "to y, m", loss: "loss, dB", speed: "speed, m/s", from: "from", to: "to", kind: "kind", host: "host", file: "file", width: "width, m" };
 const VERBS = { station: "Place", chain: "Place", grid: "Place", random: "Place", flow: "Add flow", waypoint: "Add move", wall: "Add wall", gateway: "Add gateway", picture: "Show it" };
@@ -28,13 +29,13 @@ export function setUp(onChange, currentState, speak, trafficKinds, mostStations)
   by("tools").append(...Object.entries(TOOLS).map(([name, [label]]) => element("button", { type: "button", "data-tool": name, "aria-pressed": name === tool, onclick: () => take(name) }, label)));
   by("tool-form").addEventListener("submit", (event) => (event.preventDefault(), submit()));
   map.setUp({
-    tool: () => tool, place, station, drawn, choose, remove,
+    tool: () => tool, place, station, drawn, choose, copy, remove,
     move: (places) => change({ op: "move_stations", places }),
   });
   form();
 }
 
-function take(name) {
+export function take(name) {
   [tool, first] = [name, null];
   for (const button of by("tools").children) button.setAttribute("aria-pressed", button.dataset.tool === name);
   form();
@@ -45,10 +46,15 @@ function choose(names) {
   if (tool === "select") form();
 }
 
-// Lists of stations, and the numbers of the selected one.
+// Lists of stations, and the numbers of the selected one. Copies are selected once they are there, to be dragged.
 export function renew() {
+  if (copies && map.stations().length === copies.all) {
+    map.choose(map.stations().slice(-copies.count));
+    copies = null;
+  }
   if (tool === "select") {
     const [name] = map.selected(), place = map.places().get(name);
+    if (inputs.go && !name) return;
     if (!inputs.name || !place) return form();
     if (by("tool-form").contains(document.activeElement)) return;
     form();
@@ -87,12 +93,36 @@ function form() {
 
 function selected() {
   const names = map.selected(), at = map.places();
-  if (!names.length) return by("tool-form").replaceChildren(element("p", {}, TOOLS.select[1]));
+  if (!names.length) return nothingSelected();
+  const again = element("button", { type: "button", title: "Ctrl-D", onclick: () => copy(names) }, "Copy");
   const gone = element("button", { type: "button", onclick: () => remove(names) }, names.length > 1 ? `Remove ${names.length} stations` : "Remove");
-  if (names.length > 1) return by("tool-form").replaceChildren(element("p", {}, names.slice(0, 8).join(", ")), gone);
+  if (names.length > 1) return by("tool-form").replaceChildren(element("p", {}, names.length > 8 ? `${names.slice(0, 7).join(", ")} and ${names.length - 7} more` : names.join(", ")), again, gone);
   const [x, y] = at.get(names[0]) ?? [0, 0];
   inputs = { name: element("input", { type: "text", value: names[0], pattern: "[a-z][a-z0-9\\-]{0,9}", required: "" }), x: number("x", x), y: number("y", y) };
-  by("tool-form").replaceChildren(...Object.entries(inputs).map(([name, node]) => element("label", {}, `${LABELS[name] ?? name} `, node)), element("button", { type: "submit" }, "Apply"), gone);
+  by("tool-form").replaceChildren(...Object.entries(inputs).map(([name, node]) => element("label", {}, `${LABELS[name] ?? name} `, node)), element("button", { type: "submit" }, "Apply"), again, gone);
+}
+
+function nothingSelected() {
+  inputs = { go: element("input", { type: "text", list: "nodes", spellcheck: "false", autocomplete: "off", oninput: (event) => event.target.setCustomValidity("") }) };
+  by("tool-form").replaceChildren(element("label", {}, "station ", inputs.go), element("button", { type: "submit" }, "Find"), element("button", { type: "button", onclick: saveMap }, "Save the map as SVG"), element("p", {}, TOOLS.select[1]));
+}
+
+function find(name) {
+  if (!map.stations().includes(name)) {
+    inputs.go.setCustomValidity(`there is no station ${name}`);
+    inputs.go.reportValidity();
+    return say(inputs.go.validationMessage);
+  }
+  map.choose([name]);
+  map.centre(name);
+  form();
+  return say(`${name} is selected`);
+}
+
+function saveMap() {
+  const url = URL.createObjectURL(new Blob([map.asFile()], { type: "image/svg+xml" }));
+  element("a", { href: url, download: `${state().name.replace(/\.toml$/, "")}.svg` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 function value(name) {
@@ -109,7 +139,8 @@ function submit() {
       map.choose([inputs.name.value]);
       change({ op: "rename_station", station: name, name: inputs.name.value });
     }
-  } else if (tool === "station") add([at]);
+  } else if (tool === "select") find(inputs.go.value.trim());
+  else if (tool === "station") add([at]);
   else if (tool === "chain") chain(at, [1, 0], value("count"));
   else if (tool === "grid") grid(at);
   else if (tool === "random") random(at, [value("x1"), value("y1")]);
@@ -192,6 +223,14 @@ function wall(from, to) {
 
 function gateway(name) {
   change({ op: "append", path: ["wires"], value: { station: name, host: inputs.host.value } });
+}
+
+// A copy of each beside it, with what is between them.
+async function copy(names) {
+  const metres = map.metresOf(50);
+  copies = { count: names.length, all: map.stations().length + names.length };
+  if (await change({ op: "copy_stations", stations: names, by: [metres, -metres] })) say(names.length > 1 ? `${names.length} stations are copied` : `${names[0]} is copied`);
+  else copies = null;
 }
 
 function remove(names) {
