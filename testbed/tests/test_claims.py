@@ -139,7 +139,7 @@ def test_an_interval_is_that_of_the_campaign_with_these_runs(tmp_path, results):
         mean, low, high = (rounded(value, "+") for value in (each.answer.mean, each.answer.low, each.answer.high))
         percent = 100 * each.answer.mean / each.means[1]
         assert part.text.startswith(f"{mean} [{low}, {high}] kbit/s ({percent:+.0f} %), {each.answer.pairs} pairs")
-        assert part.label == f"speed {each.asked.where['speed']:g}"
+        assert part.label == f"{each.asked.where['speed']:g} m/s"
 
 
 def test_an_open_question_says_how_many_pairs_would_decide(tmp_path, results):
