@@ -53,8 +53,8 @@ def table(answers: Iterable[Answered]) -> str:
             notes.append("*Bounds* reckon with a collapse that no pair has shown, so they are wide.")
         if Method.FEW in methods:
             notes.append(
-                f"*Few pairs*: of fewer than {ENOUGH}, which decide by bounds only; the answer is open even if its interval has no "
-                "zero."
+                f"*Few pairs*: of fewer than {ENOUGH}, which decide by bounds only; the answer is open even if its interval has "
+                "no zero."
             )
     if missing:
         notes.append(f"{len(missing)} {'comparison has' if len(missing) == 1 else 'comparisons have'} {NO_ROWS}.")
