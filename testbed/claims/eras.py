@@ -6,12 +6,13 @@ from pathlib import Path
 
 from analysis.decisions import eras
 from analysis.decisions.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares
-from analysis.decisions.question import VARIANT
+from analysis.decisions.question import ENOUGH, VARIANT
 from analysis.decisions.rule import Outcome
 from analysis.tables.digits import with_interval
 from testbed.claims import marked
 from testbed.claims.numbers import Numbers, Sized
 from testbed.claims.source import Size
+from testbed.claims.verdicts import needed_of
 from testbed.programs import ROOT
 
 PAGE = ROOT / "docs" / "eras.md"
@@ -22,7 +23,10 @@ SIZE: Size = "quick"
 RUN, KEEP = "./manet campaign hv-eras --quick", "./manet report --html --rows results/campaign-hv-eras-quick"
 NO_ROWS = f"No rows are kept yet: `{RUN}`, then `{KEEP}`."
 EMPHASIS = {Outcome.MORE: "**", Outcome.LESS: "**", Outcome.SAME: "*", Outcome.UNDECIDED: ""}
-LEGEND = "**bold**: more or less; *italic*: no difference that matters; plain: undecided"
+LEGEND = (
+    f"**bold**: more or less; *italic*: no difference that matters; plain: undecided, of fewer than {ENOUGH} pairs also if the "
+    "interval has no zero"
+)
 
 
 def text(page: Path, numbers: Numbers) -> str:
@@ -79,8 +83,7 @@ def _answers(sized: Sized, speeds: list[str]) -> str:
         cells = []
         for speed in speeds:
             each = by_place[question, speed]
-            needed = f"; some {each.answer.needed} would decide" if each.answer.needed else ""
-            cells.append(f"{each.verdict}, {each.answer.pairs} pairs{needed}")
+            cells.append(f"{each.verdict}, {each.answer.pairs} pairs{needed_of(each)}")
         lines.append(_line(question, cells))
     return marked.table(["question", *(f"{speed} m/s" for speed in speeds)], lines)
 

@@ -14,7 +14,7 @@ from record.files import read_text
 from testbed.campaigns import kept
 from testbed.claims import marked
 from testbed.claims.numbers import Numbers
-from testbed.claims.verdicts import NO_ROWS, difference_of, place_of
+from testbed.claims.verdicts import NO_ROWS, difference_of, needed_of, place_of
 
 PART = "answers"
 METHODS = {Method.T: "Student's t", Method.FEW: "few pairs", Method.RANGE: "bounds", Method.RUNS: "bounds"}
@@ -67,6 +67,5 @@ def table(answers: Iterable[Answered]) -> str:
 
 
 def _answer(each: Answered) -> list[str]:
-    result = each.answer
-    needed = f"; some {result.needed} pairs would decide" if result.needed else ""
-    return [str(result.pairs), METHODS[result.method] if result.method else "", f"{each.verdict}{needed}"]
+    method = each.answer.method
+    return [str(each.answer.pairs), METHODS[method] if method else "", f"{each.verdict}{needed_of(each)}"]

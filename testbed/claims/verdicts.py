@@ -141,10 +141,16 @@ def _of_rows(each: Answered, label: str, margin: Margin) -> Part | None:
     result, difference = each.answer, difference_of(each)
     if difference is None:
         return None
-    text = f"{difference}, {result.pairs} pairs"
-    if result.needed:
-        text += f"; some {result.needed} would decide"
+    text = f"{difference}, {result.pairs} pairs{needed_of(each)}"
     return Part(each.verdict, text, ROWS, label, result.needed, margin)
+
+
+def needed_of(each: Answered) -> str:
+    """Behind the pairs of an open answer: how many would decide it, and whether its experiment asks for so many."""
+    needed = each.answer.needed
+    if not needed:
+        return ""
+    return f"; some {needed} would decide{f', above the limit of {each.max_pairs}' if needed > each.max_pairs else ''}"
 
 
 def _of_table(answer: Asked, each: Answered, numbers: Numbers, label: str, margin: Margin) -> Part:

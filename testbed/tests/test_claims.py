@@ -20,7 +20,7 @@ from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find, names
 from testbed.campaigns.request import Request
 from testbed.claims import eras, page, source, verdicts
-from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers
+from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers, agrees
 from testbed.errors import UsageError
 
 NAME = "hv-fig12"
@@ -116,6 +116,23 @@ def test_every_question_of_a_paper_is_asked_by_a_claim():
     papers = [name for name in names() if name.split("-")[0] in ("hv", "be", "rt", "im", "wm") and name != "hv-eras"]
     known = {(name, question.question) for name in papers for question in described(name).questions}
     assert known - asked == set()
+
+
+def test_no_claim_compares_anew_what_a_question_compares():
+    """One comparison has one answer: that of the question."""
+    asked = {
+        (name, each.asked.question.metric, frozenset(tuple(cell.items()) for cell in each.asked.cells))
+        for name in names() for each in committed().numbers.load(name, "quick").answers if isinstance(each.asked.base, dict)
+    }  # fmt: skip
+    for between in source.read().of(source.Between):
+        if between.compared.experiment == between.base.experiment and between.compared.size == "quick":
+            sized = committed().numbers.load(between.compared.experiment, "quick")
+            cells = frozenset(
+                tuple(cell.items()) for chosen in (between.compared, between.base) for cell in sized.cells
+                if agrees(cell, chosen.where)
+            )  # fmt: skip
+            assert len(cells) == 2
+            assert (between.compared.experiment, between.metric, cells) not in asked, (between.compared, between.base)
 
 
 def test_every_margin_has_a_reason():
