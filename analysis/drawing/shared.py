@@ -47,7 +47,8 @@ def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metri
     unnamed = bool(lines) and all(str(line.get_label()).startswith("_") for line in lines)
     rings = "; black rings: with suspect runs" if unnamed else ""
     wide = any(row["metric"] == metric and row["ci95"] is not None and not has_interval(row) for row in summary)
-    write_note(axes, origin(out_dir, summary, metric) + rings + ("; no interval of 2 or 3 runs that is wider than the mean" if wide else ""))
+    intervals = "; no interval of 2 or 3 runs that is wider than the mean" if wide else ""
+    write_note(axes, origin(out_dir, summary, metric) + rings + intervals)
 
 
 def write_note(axes: Axes, text: str) -> None:
