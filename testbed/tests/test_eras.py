@@ -56,6 +56,19 @@ def test_the_committed_page_has_the_tables_of_the_rows():
     assert eras.PAGE.read_text() == eras.text(eras.PAGE, Numbers()), "docs/eras.md is not of the rows; ./manet report --claims"
 
 
+def test_the_words_of_both_pages_have_the_numbers_of_the_tables():
+    """README.md and the head of docs/eras.md say `146 [104, 195] less` of `-146 [-195, -104]`."""
+    number = re.compile(r"[+-]?(\d+) \[[+-]?(\d+), [+-]?(\d+)\]")
+
+    def found(text):
+        return {frozenset(match) for match in number.findall(text)}
+
+    computed, page_head = found(eras.tables(Numbers())), eras.PAGE.read_text().partition(eras.BEGIN)[0]
+    for words in (page_head, (eras.PAGE.parents[1] / "README.md").read_text()):
+        assert found(words), "the page names no share"
+        assert found(words) <= computed, "correct the words; the numbers are those of the tables of docs/eras.md"
+
+
 def test_the_command_writes_the_tables_and_leaves_the_words(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(eras, "PAGE", tmp_path / "eras.md")
     eras.PAGE.write_text(f"before\n{eras.BEGIN}\nold\n{eras.END}\nafter\n")
