@@ -7,7 +7,7 @@ shown.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def _places(cells: Iterable[Row], column: str | None) -> list[Any]:
     return values if column == "variant" else sorted(values)
 
 
-def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], drawn: list[Row], column: str | None) -> None:
+def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], drawn: Sequence[Row], column: str | None) -> None:
     reference = "ns2" if drawn and all(row["ns2"] for row in drawn) else "published"
     colours = colormaps["RdBu_r"]
     scale = Normalize(-math.log(FACTOR), math.log(FACTOR))

@@ -66,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _claims(options: argparse.Namespace) -> int:
     """Write the page of the papers' claims, the tables of the way from 1999 to today, and the answers on the pages of results."""
+    from testbed.campaigns import kept
     from testbed.claims import eras, page, results
     from testbed.errors import UsageError
 
@@ -73,7 +74,7 @@ def _claims(options: argparse.Namespace) -> int:
         raise UsageError("--claims: takes the rows of docs/results; give it alone")
     print(f"{page.PAGE}: {page.write().line()}")
     print(f"{eras.PAGE}: {eras.write()}")
-    print(f"{results.kept.FOLDER}: {results.write()}")
+    print(f"{kept.FOLDER}: {results.write()}")
     return 0
 
 
