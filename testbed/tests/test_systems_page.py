@@ -11,32 +11,9 @@ from testbed.programs import ROOT
 PAGE = ROOT / "docs" / "systems.md"
 ROWS = re.findall(r"^\| (?!system)(.+?) \| (.+?) \| (.*?) \| .+? \|$", PAGE.read_text(), re.MULTILINE)
 SYSTEMS = [
-    "AODV",
-    "AODV-UU",
-    "DSR",
-    "DSDV",
-    "OLSR",
-    "TORA",
-    "ADV",
-    "batman-adv",
-    "Babel",
-    "olsrd",
-    "Tahoe",
-    "Reno",
-    "NewReno",
-    "SACK",
-    "Vegas",
-    "TCP-AP",
-    "ELFN",
-    "Reno-F",
-    "TCP-F",
-    "ATCP",
-    "TCP-BuS",
-    "CUBIC",
-    "BBR",
-    "Westwood",
-    "Veno",
-]
+    "AODV", "AODV-UU", "DSR", "DSDV", "OLSR", "TORA", "ADV", "batman-adv", "Babel", "olsrd", "Tahoe", "Reno", "NewReno", "SACK",
+    "Vegas", "TCP-AP", "ELFN", "Reno-F", "TCP-F", "ATCP", "TCP-BuS", "CUBIC", "BBR", "Westwood", "Veno",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("system", "key", "experiments"), ROWS, ids=[row[0] for row in ROWS])
