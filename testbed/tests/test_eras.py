@@ -84,15 +84,16 @@ def test_every_variant_of_the_experiment_has_words():
 
 
 def test_a_share_has_the_interval_of_its_pairs(numbers):
-    """`ELFN: notice of drops only` has no question: a single look at all pairs."""
+    """ELFN's share of the back-off of requests has no question: a single look at all pairs."""
     made = eras.tables(numbers)
-    runs = {name: {} for name in ("elfn-icmp", "elfn-1999")}
+    runs = {name: {} for name in ("elfn-dsr-rfc", "elfn-no-arp")}
     for run in numbers.load(eras.NAME, "quick").runs:
         if run["variant"] in runs and run["speed"] == 30:
             runs[run["variant"]][run["seed"]] = run["acked_kbps"]
-    values = [(runs["elfn-icmp"][seed], runs["elfn-1999"][seed]) for seed in range(1, 41)]
+    values = [(runs["elfn-dsr-rfc"][seed], runs["elfn-no-arp"][seed]) for seed in range(1, 41)]
     found = comparison([one - other for one, other in values], collapses(values))
-    assert cells(made, "ELFN: notice of drops only") == ["", "", *[cells(made, "ELFN: notice of drops only")[2]], shown(found)]
+    assert cells(made, "DSR: back-off of RFC 4728")[3] == shown(found)
+    assert cells(made, "ELFN: notice of drops only")[:2] == ["", ""], "Reno has no notices"
     assert "over 20 to 40 pairs of runs" in made, "a large effect is decided at the first look"
 
 
