@@ -25,6 +25,7 @@ from testbed.errors import UsageError
 YES, NO, SAME, OPEN = "holds", "does not hold", "no difference that matters", "undecided"
 DECIDED, UNDECIDED, CANNOT = "decided", "undecided", "cannot be"
 SOME_RUNS = 20  # as many runs without a case say that it happens in less than 14 % of them (95 %)
+MOST_PERCENT = 1000  # a larger share is of next to nothing, and says no more than the difference
 NO_ROWS = "no rows yet"
 
 
@@ -133,7 +134,8 @@ def difference_of(each: Answered) -> str | None:
     result, metric = each.answer, each.asked.question.metric
     if result.mean is None or each.means is None:
         return None
-    percent = f" ({100 * result.mean / each.means[1]:+.0f} %)" if each.means[1] and METRICS[metric][0] != "%" else ""
+    share = 100 * result.mean / each.means[1] if each.means[1] and METRICS[metric][0] != "%" else None
+    percent = f" ({share:+.0f} %)" if share is not None and abs(share) < MOST_PERCENT else ""
     return f"{_interval(metric, result.mean, result.low, result.high)}{percent}"
 
 
