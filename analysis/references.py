@@ -14,7 +14,7 @@ from typing import Any
 from record.errors import RunFileError
 
 FOLDER = Path(__file__).parent
-NOT_KEYS = ("_kbps", "_kbps_sd", "seeds", "cwnd_mean", "_silence_s")  # endings of the columns that are not keys
+NOT_KEYS = ("_kbps", "_kbps_sd", "percent", "seeds", "cwnd_mean", "_silence_s")  # endings of the columns that are not keys
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from record.files import read_json
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 ROOM = 1.06
 TITLE_SIZE = 9
-FEW = 2  # runs: their mean says little, and its interval, where there is one, is wide
+FEW = 2  # runs: their mean says little
+ENOUGH = 4  # runs of which an interval is always drawn
 SUSPECTS = "suspects"  # the name (gid) of rings round suspect runs
 WITH_SUSPECTS = "with a suspect run"  # in a legend, of a mean of several
 
@@ -48,7 +49,10 @@ def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metri
     lines = [line for panel in axes.figure.axes for line in panel.lines if line.get_gid() == SUSPECTS]
     # matplotlib names a line without a label `_child0`
     unnamed = bool(lines) and all(str(line.get_label()).startswith("_") for line in lines)
-    write_note(axes, origin(out_dir, summary, metric) + ("; black rings: with suspect runs" if unnamed else ""))
+    rings = "; black rings: with suspect runs" if unnamed else ""
+    wide = any(row["metric"] == metric and row["ci95"] is not None and not has_interval(row) for row in summary)
+    intervals = "; no interval of 2 or 3 runs that is wider than the mean" if wide else ""
+    write_note(axes, origin(out_dir, summary, metric) + rings + intervals)
     write_few(axes, [row for row in summary if row["metric"] == metric])
 
 
@@ -114,11 +118,17 @@ def span(values: Sequence[float]) -> str:
     return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
 
 
+def has_interval(row: Mapping[str, Any]) -> bool:
+    """Whether the interval of a cell is drawn: not of a single run, and of two or three runs, whose interval by Student's t is
+    12.7 and 4.3 standard errors to either side, only if it stays within half of the mean."""
+    return row["ci95"] is not None and (row["n"] >= ENOUGH or row["ci95"] <= abs(row["mean"]) / 2)
+
+
 def half_widths(rows: list[dict[str, Any]], per: str | None = None) -> list[float] | None:
-    """Half widths of the intervals (divided by the column `per`); None for single runs."""
-    if all(row["ci95"] is None for row in rows):
+    """Half widths of the intervals that are drawn (divided by the column `per`); None without any."""
+    if not any(map(has_interval, rows)):
         return None
-    return [float("nan") if row["ci95"] is None else row["ci95"] / (row[per] if per else 1) for row in rows]
+    return [row["ci95"] / (row[per] if per else 1) if has_interval(row) else float("nan") for row in rows]
 
 
 def ring_suspects(axes: Axes, places: list[tuple[float, float]], name: str | None = None) -> Line2D | None:

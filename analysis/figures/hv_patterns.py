@@ -1,7 +1,7 @@
 """TCP over AODV and DSR on the ten patterns that ns-2.35 ran, in percent of the expected throughput, against mean speed.
 
 Filled: this testbed, mean over the patterns with 95 % intervals, against its own static chains. Open: ns-2.35 on the same
-movements, against its own static chains.
+movements, against its own static chains; of AODV, whose single runs are not kept, the ratio of the means.
 """
 
 from pathlib import Path
@@ -30,7 +30,9 @@ def draw(out_dir: Path) -> list[Path]:
                              capsize=2.5, label=mark.name)  # fmt: skip
         for protocol in [name for name in measured if name in simulated]:
             mark, rows = style.of_variant(protocol), simulated[protocol]
-            shares = [100 * float(row["acked_kbps"]) / float(row["expected_kbps"]) for _, row in rows]
+            shares = [
+                float(row["percent"] or 100 * float(row["acked_kbps"]) / float(row["expected_kbps"])) for _, row in rows
+            ]  # fmt: skip
             axes[0].plot([speed + 0.4 for speed, _ in rows], shares, color=mark.colour, marker=mark.marker, linestyle=":",
                          markerfacecolor="white", label=f"{mark.name}, ns-2.35")  # fmt: skip
         axes[0].set(xlabel="mean speed (m/s)", ylabel="% of the expected throughput", ylim=(0, None))

@@ -1,10 +1,11 @@
 """Aggregate throughput of uploads from an ad hoc network to the Internet, by pattern of flows and TCP, after the internet-manet
 paper, figures 3, 7 and 9 to 12.
 
-A panel for each pattern of flows; within it the networks or uplinks (variants) side by side, and the TCPs in each. Means over
-seeds of the sum of all flows' acknowledged throughput, each flow over its own time, with 95 % intervals; crosses are the numbers
-that the paper prints. Where the flows begin or end at different times, the sum may exceed the capacity of the path; the title of
-the panel says so. `pairs.csv` beside it has the differences of the TCPs, and of the variants, seed by seed.
+A panel for each pattern of flows; within it the networks or uplinks (variants) side by side, and the TCPs in each; with a single
+network the TCPs alone. Means over seeds of the sum of all flows' acknowledged throughput, each flow over its own time, with 95 %
+intervals; crosses are the numbers that the paper prints. Where the flows begin or end at different times, the sum may exceed the
+capacity of the path; the title of the panel says so. `pairs.csv` beside it has the differences of the TCPs, and of the variants,
+seed by seed.
 """
 
 from pathlib import Path
@@ -43,8 +44,11 @@ def draw(out_dir: Path) -> list[Path]:
             panel.set(title=pattern.replace("-", " ") + (", each flow over its own time" if pattern in partly else ""))
         axes[0].figure.supylabel("sum of the flows (kbit/s)", fontsize=8)
         shared.show_from_zero(axes[0])
-        names = [style.of_variant(variant).name for variant in variants]
-        shared.label_words(axes[-1], names)
+        if len(variants) == 1:
+            names = [style.of_variant(tcp.partition("(")[0]).name for tcp in tcps]
+            shared.label_words(axes[-1], names, [_place(0, position, len(tcps)) for position in range(len(tcps))])
+        else:
+            shared.label_words(axes[-1], [style.of_variant(variant).name for variant in variants])
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
         shared.write_origin(axes[-1], out_dir, summary, METRIC)
@@ -59,7 +63,7 @@ def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], varian
     for position, tcp in enumerate(tcps):
         mark = style.of_variant(tcp.partition("(")[0], position)
         rows = [row for row in cells if row["tcp"] == tcp and row["mean"] is not None]
-        places = [variants.index(row["variant"] or "") + BESIDE * (position - (len(tcps) - 1) / 2) for row in rows]
+        places = [_place(variants.index(row["variant"] or ""), position, len(tcps)) for row in rows]
         axes.errorbar(places, [row["mean"] for row in rows], yerr=shared.half_widths(rows), color=mark.colour,
                       marker=mark.marker, linestyle="", capsize=2.5, elinewidth=0.9, label=mark.name)  # fmt: skip
         shared.ring_suspects(axes, [(x, row["mean"]) for x, row in zip(places, rows, strict=True) if row["suspect"]])
@@ -67,3 +71,8 @@ def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], varian
         name = "published" if printed and position == len(tcps) - 1 else None
         axes.plot([x for x, _ in printed], [value for _, value in printed], color=style.BLACK, linestyle="",
                   marker=style.PUBLISHED.marker, markersize=4, label=name)  # fmt: skip
+
+
+def _place(variant: int, position: int, count: int) -> float:
+    """Where the TCP at this position stands, of `count` in a variant."""
+    return variant + BESIDE * (position - (count - 1) / 2)

@@ -1,5 +1,6 @@
 """Reference numbers: every table can be read, names its source, and has values for a cell."""
 
+import csv
 from pathlib import Path
 from statistics import fmean
 
@@ -8,6 +9,7 @@ import pytest
 from analysis.references import FOLDER, load_reference, same_value
 from analysis.tables.results import mean_and_interval
 
+RESULTS = FOLDER.parent / "docs" / "results"
 TABLES = sorted(path for kind in ("published", "ns2", "peers") for path in (FOLDER / kind).glob("*.csv"))
 
 
@@ -17,7 +19,7 @@ def test_every_table_names_its_source_and_has_numbers(path: Path):
     assert len(reference.source) > 20
     assert reference.keys
     for row in reference.rows:
-        numbers = [float(row[column]) for column in row if column not in reference.keys]
+        numbers = [float(row[column]) for column in row if column not in reference.keys and row[column]]
         assert all(number >= 0 for number in numbers)  # 0: a second may be silent, a chain with many errors dead
 
 
@@ -56,6 +58,31 @@ def test_the_patterns_of_dsr_are_the_means_of_their_runs():
     for variant, patterns in runs.items():
         expected = fmean(fmean(of_pattern) for of_pattern in patterns.values())
         assert means.value("acked_kbps", {"variant": variant}) == pytest.approx(expected, abs=0.05), variant
+
+
+def test_dsr_of_ns2_and_of_this_testbed_are_alike_on_the_ten_movements():
+    """docs/results/hv-patterns: points of the expected throughput of ns-2's chains, paired by pattern."""
+    theirs: dict[tuple[str, str], list[float]] = {}
+    for row in load_reference("ns2", "hv_patterns_runs").rows:
+        theirs.setdefault((row["variant"], row["pattern"]), []).append(float(row["acked_kbps"]))
+    expected = {row["pattern"]: float(row["expected_kbps"]) for row in load_reference("ns2", "hv_patterns_switches").rows}
+    rows = csv.DictReader((RESULTS / "hv-patterns" / "runs.csv").read_text().splitlines())
+    ours = {(row["variant"], f"p{int(row['seed']):02d}"): float(row["acked_kbps"]) for row in rows}
+    found = {}
+    for variant in ("dsr-arp-2", "dsr-arp-10", "dsr-arp-20", "dsr-arp-30"):
+        points = [
+            (100 * ours[variant, name] / rate, 100 * fmean(theirs[variant, name]) / rate) for name, rate in expected.items()
+        ]
+        spread = mean_and_interval([one - other for one, other in points])
+        mean = fmean(other for _, other in points)
+        assert load_reference("ns2", "hv_patterns").value("percent", {"variant": variant}) == round(mean, 1)
+        found[variant] = (round(mean), round(fmean(one for one, _ in points)), round(spread["mean"], 1), round(spread["ci95"], 1))
+    assert found == {  # ns-2.35, this testbed, difference
+        "dsr-arp-2": (74, 76, 2.3, 7.2),
+        "dsr-arp-10": (51, 48, -2.3, 13.4),
+        "dsr-arp-20": (45, 38, -7.2, 11.8),
+        "dsr-arp-30": (39, 42, 3.1, 12.0),
+    }
 
 
 def test_the_switches_of_ns2_have_the_effects_of_the_page():

@@ -6,40 +6,38 @@ from pathlib import Path
 
 from analysis.decisions import eras
 from analysis.decisions.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares
-from analysis.decisions.question import VARIANT
+from analysis.decisions.question import ENOUGH, VARIANT
 from analysis.decisions.rule import Outcome
 from analysis.tables.digits import with_interval
-from record.files import read_text, write_atomic
+from testbed.claims import marked
 from testbed.claims.numbers import Numbers, Sized
 from testbed.claims.source import Size
-from testbed.errors import UsageError
+from testbed.claims.verdicts import needed_of
 from testbed.programs import ROOT
 
 PAGE = ROOT / "docs" / "eras.md"
-BEGIN, END = "<!-- shares: begin -->", "<!-- shares: end -->"
+PART = "shares"
+BEGIN, END = marked.lines(PART)
 NAME = "hv-eras"
 SIZE: Size = "quick"
 RUN, KEEP = "./manet campaign hv-eras --quick", "./manet report --html --rows results/campaign-hv-eras-quick"
 NO_ROWS = f"No rows are kept yet: `{RUN}`, then `{KEEP}`."
 EMPHASIS = {Outcome.MORE: "**", Outcome.LESS: "**", Outcome.SAME: "*", Outcome.UNDECIDED: ""}
-LEGEND = "**bold**: more or less; *italic*: no difference that matters; plain: undecided"
+LEGEND = (
+    f"**bold**: more or less; *italic*: no difference that matters; plain: undecided, of fewer than {ENOUGH} pairs also if the "
+    "interval has no zero"
+)
 
 
 def text(page: Path, numbers: Numbers) -> str:
     """The page with its tables. UsageError for a page without the lines of their place."""
-    before, begin, rest = read_text(page).partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise UsageError(f"{page}: has no {BEGIN} and {END}; the tables stand between them")
-    return f"{before}{BEGIN}\n{tables(numbers)}\n{END}{after}"
+    return marked.with_part(page, PART, tables(numbers))
 
 
 def write() -> str:
     """Write the page if its tables changed; returns the number of its rows, in words."""
     numbers = Numbers()
-    content = text(PAGE, numbers)
-    if content != read_text(PAGE):
-        write_atomic(PAGE, content)
+    marked.write(PAGE, text(PAGE, numbers))
     return f"{len(numbers.load(NAME, SIZE).counted({}))} kept rows of {NAME}"
 
 
@@ -69,12 +67,12 @@ def _ways(shares: Shares) -> str:
     for station in turned:
         steps = [(speed, _of(way.of_turned, station)) for way, speed in columns]
         lines.append(_line(f"{FIRST}, but {eras.SWITCHES.get(station, station)}", (_share(shares, *step) for step in steps)))
-    return _table(["switch", *(f"{TCPS.get(way.tcp, way.tcp)}, {speed} m/s" for way, speed in columns)], lines)
+    return marked.table(["switch", *(f"{TCPS.get(way.tcp, way.tcp)}, {speed} m/s" for way, speed in columns)], lines)
 
 
 def _gains(shares: Shares) -> str:
     lines = [_line(eras.name(gain[0]), (_share(shares, speed, gain) for speed in shares.speeds)) for gain in shares.gains]
-    return _table([f"{TCPS[WITH]} minus {TCPS[WITHOUT]} at", *(f"{speed} m/s" for speed in shares.speeds)], lines)
+    return marked.table([f"{TCPS[WITH]} minus {TCPS[WITHOUT]} at", *(f"{speed} m/s" for speed in shares.speeds)], lines)
 
 
 def _answers(sized: Sized, speeds: list[str]) -> str:
@@ -85,10 +83,9 @@ def _answers(sized: Sized, speeds: list[str]) -> str:
         cells = []
         for speed in speeds:
             each = by_place[question, speed]
-            needed = f"; some {each.answer.needed} would decide" if each.answer.needed else ""
-            cells.append(f"{each.verdict}, {each.answer.pairs} pairs{needed}")
+            cells.append(f"{each.verdict}, {each.answer.pairs} pairs{needed_of(each)}")
         lines.append(_line(question, cells))
-    return _table(["question", *(f"{speed} m/s" for speed in speeds)], lines)
+    return marked.table(["question", *(f"{speed} m/s" for speed in speeds)], lines)
 
 
 def _of(steps: list[tuple[str, str]], station: str) -> tuple[str, str] | None:
@@ -111,8 +108,4 @@ def _level(shares: Shares, variant: str, speed: str) -> str:
 
 
 def _line(label: str, cells: Iterable[str]) -> str:
-    return f"| {label} | {' | '.join(cells)} |"
-
-
-def _table(head: list[str], lines: list[str]) -> str:
-    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines])
+    return marked.row([label, *cells])

@@ -25,6 +25,7 @@ from testbed.errors import UsageError
 YES, NO, SAME, OPEN = "holds", "does not hold", "no difference that matters", "undecided"
 DECIDED, UNDECIDED, CANNOT = "decided", "undecided", "cannot be"
 SOME_RUNS = 20  # as many runs without a case say that it happens in less than 14 % of them (95 %)
+MOST_PERCENT = 1000  # a larger share is of next to nothing, and says no more than the difference
 NO_ROWS = "no rows yet"
 
 
@@ -113,23 +114,45 @@ def _difference(each: Answered, answered: Sequence[Answered]) -> str:
     """What distinguishes the place of an answer from those of the others."""
     places = [other.asked.where for other in answered]
     keys = [key for key, value in each.asked.where.items() if any(place.get(key) != value for place in places)]
-    return ", ".join(_value(key, each.asked.where[key]) for key in keys)
+    return place_of({key: each.asked.where[key] for key in keys})
+
+
+def place_of(where: Mapping[str, Any]) -> str:
+    """Values of axes and the variant, in words."""
+    return ", ".join(_value(key, value) for key, value in where.items() if value != "")
 
 
 def _value(key: str, value: Any) -> str:
     text = str(value).split("(")[0] if not isinstance(value, int | float) else f"{value:g}"
-    return text if key in (VARIANT, "tcp", "routing", "flows") else f"{key} {text}"
+    if key == "speed":
+        return f"{text} m/s"
+    return text if key in (VARIANT, "tcp", "routing", "flows") else f"{key.rsplit('.', 1)[-1].replace('_', ' ')} {text}"
 
 
-def _of_rows(each: Answered, label: str, margin: Margin) -> Part | None:
+def difference_of(each: Answered) -> str | None:
+    """The mean difference of an answer with its interval, and in percent of the cell that is compared with; None without one."""
     result, metric = each.answer, each.asked.question.metric
     if result.mean is None or each.means is None:
         return None
-    percent = f" ({100 * result.mean / each.means[1]:+.0f} %)" if each.means[1] and METRICS[metric][0] != "%" else ""
-    text = f"{_interval(metric, result.mean, result.low, result.high)}{percent}, {result.pairs} pairs"
-    if result.needed:
-        text += f"; some {result.needed} would decide"
+    share = 100 * result.mean / each.means[1] if each.means[1] and METRICS[metric][0] != "%" else None
+    percent = f" ({share:+.0f} %)" if share is not None and abs(share) < MOST_PERCENT else ""
+    return f"{_interval(metric, result.mean, result.low, result.high)}{percent}"
+
+
+def _of_rows(each: Answered, label: str, margin: Margin) -> Part | None:
+    result, difference = each.answer, difference_of(each)
+    if difference is None:
+        return None
+    text = f"{difference}, {result.pairs} pairs{needed_of(each)}"
     return Part(each.verdict, text, ROWS, label, result.needed, margin)
+
+
+def needed_of(each: Answered) -> str:
+    """Behind the pairs of an open answer: how many would decide it, and whether its experiment asks for so many."""
+    needed = each.answer.needed
+    if not needed:
+        return ""
+    return f"; some {needed} would decide{f', above the limit of {each.max_pairs}' if needed > each.max_pairs else ''}"
 
 
 def _of_table(answer: Asked, each: Answered, numbers: Numbers, label: str, margin: Margin) -> Part:

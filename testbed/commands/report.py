@@ -20,8 +20,9 @@ EXAMPLES = """
                                     table, figure and answers of kept rows
                                     alone, in results/hv-fig3-rows
   ./manet report --claims           docs/claims.md, its numbers computed from
-                                    docs/results/NAME/runs.csv, and the
-                                    tables of docs/eras.md
+                                    docs/results/NAME/runs.csv, the tables of
+                                    docs/eras.md and the answers on the pages
+                                    docs/results/NAME/README.md
   ./manet report --html --rows results/campaign-hv-quick
                                     keep the runs of a campaign as rows, which
                                     other campaigns count as done
@@ -43,7 +44,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--claims",
         action="store_true",
-        help="write docs/claims.md from docs/claims.toml and the kept rows, and the tables of docs/eras.md; without DIR",
+        help="write docs/claims.md from docs/claims.toml and the kept rows, the tables of docs/eras.md, and the answers on the "
+        "pages of results; without DIR",
     )
     parser.add_argument(
         "--figure", metavar="NAME|FILE", help="a figure of analysis/figures, or a Python file, instead of the experiment's own"
@@ -72,14 +74,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _claims(options: argparse.Namespace) -> int:
-    """Write the page of the papers' claims, and the tables of the way from 1999 to today."""
-    from testbed.claims import eras, page
+    """Write the page of the papers' claims, the tables of the way from 1999 to today, and the answers on the pages of results."""
+    from testbed.campaigns import kept
+    from testbed.claims import eras, page, results
     from testbed.errors import UsageError
 
     if options.directory is not None or options.html or options.rows or options.again or options.json:
         raise UsageError("--claims: takes the rows of docs/results; give it alone")
     print(f"{page.PAGE}: {page.write().line()}")
     print(f"{eras.PAGE}: {eras.write()}")
+    print(f"{kept.FOLDER}: {results.write()}")
     return 0
 
 

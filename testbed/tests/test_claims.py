@@ -20,7 +20,7 @@ from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find, names
 from testbed.campaigns.request import Request
 from testbed.claims import eras, page, source, verdicts
-from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers
+from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers, agrees
 from testbed.errors import UsageError
 
 NAME = "hv-fig12"
@@ -118,6 +118,23 @@ def test_every_question_of_a_paper_is_asked_by_a_claim():
     assert known - asked == set()
 
 
+def test_no_claim_compares_anew_what_a_question_compares():
+    """One comparison has one answer: that of the question."""
+    asked = {
+        (name, each.asked.question.metric, frozenset(tuple(cell.items()) for cell in each.asked.cells))
+        for name in names() for each in committed().numbers.load(name, "quick").answers if isinstance(each.asked.base, dict)
+    }  # fmt: skip
+    for between in source.read().of(source.Between):
+        if between.compared.experiment == between.base.experiment and between.compared.size == "quick":
+            sized = committed().numbers.load(between.compared.experiment, "quick")
+            cells = frozenset(
+                tuple(cell.items()) for chosen in (between.compared, between.base) for cell in sized.cells
+                if agrees(cell, chosen.where)
+            )  # fmt: skip
+            assert len(cells) == 2
+            assert (between.compared.experiment, between.metric, cells) not in asked, (between.compared, between.base)
+
+
 def test_every_margin_has_a_reason():
     for name in names():
         for question in described(name).questions:
@@ -139,7 +156,7 @@ def test_an_interval_is_that_of_the_campaign_with_these_runs(tmp_path, results):
         mean, low, high = (rounded(value, "+") for value in (each.answer.mean, each.answer.low, each.answer.high))
         percent = 100 * each.answer.mean / each.means[1]
         assert part.text.startswith(f"{mean} [{low}, {high}] kbit/s ({percent:+.0f} %), {each.answer.pairs} pairs")
-        assert part.label == f"speed {each.asked.where['speed']:g}"
+        assert part.label == f"{each.asked.where['speed']:g} m/s"
 
 
 def test_an_open_question_says_how_many_pairs_would_decide(tmp_path, results):

@@ -56,6 +56,19 @@ def test_the_committed_page_has_the_tables_of_the_rows():
     assert eras.PAGE.read_text() == eras.text(eras.PAGE, Numbers()), "docs/eras.md is not of the rows; ./manet report --claims"
 
 
+def test_the_words_of_both_pages_have_the_numbers_of_the_tables():
+    """README.md and the head of docs/eras.md say `146 [104, 195] less` of `-146 [-195, -104]`."""
+    number = re.compile(r"[+-]?(\d+) \[[+-]?(\d+), [+-]?(\d+)\]")
+
+    def found(text):
+        return {frozenset(match) for match in number.findall(text)}
+
+    computed, page_head = found(eras.tables(Numbers())), eras.PAGE.read_text().partition(eras.BEGIN)[0]
+    for words in (page_head, (eras.PAGE.parents[1] / "README.md").read_text()):
+        assert found(words), "the page names no share"
+        assert found(words) <= computed, "correct the words; the numbers are those of the tables of docs/eras.md"
+
+
 def test_the_command_writes_the_tables_and_leaves_the_words(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(eras, "PAGE", tmp_path / "eras.md")
     eras.PAGE.write_text(f"before\n{eras.BEGIN}\nold\n{eras.END}\nafter\n")
@@ -71,15 +84,16 @@ def test_every_variant_of_the_experiment_has_words():
 
 
 def test_a_share_has_the_interval_of_its_pairs(numbers):
-    """`ELFN: notice of drops only` has no question: a single look at all pairs."""
+    """ELFN's share of the back-off of requests has no question: a single look at all pairs."""
     made = eras.tables(numbers)
-    runs = {name: {} for name in ("elfn-icmp", "elfn-1999")}
+    runs = {name: {} for name in ("elfn-dsr-rfc", "elfn-no-arp")}
     for run in numbers.load(eras.NAME, "quick").runs:
         if run["variant"] in runs and run["speed"] == 30:
             runs[run["variant"]][run["seed"]] = run["acked_kbps"]
-    values = [(runs["elfn-icmp"][seed], runs["elfn-1999"][seed]) for seed in range(1, 41)]
+    values = [(runs["elfn-dsr-rfc"][seed], runs["elfn-no-arp"][seed]) for seed in range(1, 41)]
     found = comparison([one - other for one, other in values], collapses(values))
-    assert cells(made, "ELFN: notice of drops only") == ["", "", *[cells(made, "ELFN: notice of drops only")[2]], shown(found)]
+    assert cells(made, "DSR: back-off of RFC 4728")[3] == shown(found)
+    assert cells(made, "ELFN: notice of drops only")[:2] == ["", ""], "Reno has no notices"
     assert "over 20 to 40 pairs of runs" in made, "a large effect is decided at the first look"
 
 

@@ -1,6 +1,6 @@
 //! The time for which an unused path stays in the route cache (RFC 4728, section 4.1: RouteCacheTimeout), fixed or adaptive.
 //!
-//! Holland and Vaidya (MobiCom 1999, section 5.2) propose to adjust it to the observed rate of route failures, without a
+//! Holland and Vaidya (MobiCom 1999, section 5.3) propose to adjust it to the observed rate of route failures, without a
 //! formula. The one here is Marina and Das's ("Performance of Route Caching Strategies in Dynamic Source Routing", 2001):
 //! 1.25 times the mean lifetime of the paths that broke, but no less than the time since the last break, so that a node
 //! that sees no breaks keeps its paths. We did not have that paper itself. Departure: a path has one time of use, not one

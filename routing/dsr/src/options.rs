@@ -57,7 +57,7 @@ keys! {
         #[serde(with = "seconds")]
         pub cache_timeout: Duration = Duration::from_secs(300) => above(0.0);
         /// Whether the cache's time-out follows the lifetimes of the routes that broke here (`cache_timeout` is then the maximum):
-        /// Holland and Vaidya, 1999, section 5.2 propose to adjust it to the rate of route failures.
+        /// Holland and Vaidya, 1999, section 5.3 propose to adjust it to the rate of route failures.
         pub adaptive_timeout: bool = false;
         /// Maximum number of paths in the route cache.
         pub cache_paths: usize = 64 => within(1.0, MAX_PATHS);

@@ -24,7 +24,7 @@ choices! {
         None = "none",
         /// ARP that reports failures to the protocol (ns-2.35).
         Cmu = "cmu",
-        /// ARP without reports of failures (Holland and Vaidya, section 7).
+        /// ARP without reports of failures (Holland and Vaidya, section 8).
         Silent = "silent",
     }
 }
