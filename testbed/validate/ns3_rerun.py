@@ -60,6 +60,7 @@ LENGTHS = (
     (r"decode", 0.2, 3.0),
     (r"(late|cca62)-", 1.0, 3.0),
     (r"settled-", 20.0, 4.0),
+    (r"spectrum-q500-", 2.0, 8.0),
     (r"q500-.*minstrel", 2.0, 3.0),
     (r"q500-", 1.0, 3.0),
     (r"edca-", 0.5, 3.0),
@@ -77,15 +78,16 @@ LENGTHS = (
 )
 # All that match: options of the program
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (r"(nist|q500|settled|edca|decode)-", {"error": "Nist"}),
+    (r"(nist|(spectrum-)?q500|settled|edca|decode)-", {"error": "Nist"}),
+    (r"spectrum-", {"spectrum": 1}),
     (r"(decode|(nist-)?b-pair)-", {"sense": -101}),  # no floor of the detection of preambles, which is -82 dBm
     (r"b-chain3-(two103|300m)-", {"sense": -92}),
     (r"cca62-", {"cca": -62}),
     (r"forward-(b|g9us)-", {"forward": 12}),
     (r"forward-a-", {"forward": 18}),
-    (r"(q500|edca|he20|he80)-", {"queue": ns3.MAC_QUEUE}),
+    (r"((spectrum-)?q500|edca|he20|he80)-", {"queue": ns3.MAC_QUEUE}),
     (r"he80-", {"width": 80}),
-    (r"q500-", {"discipline": 0}),
+    (r"(spectrum-)?q500-", {"discipline": 0}),
     (r"settled-", {"statistics": 1000}),
 )  # fmt: skip
 
