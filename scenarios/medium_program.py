@@ -7,11 +7,12 @@ import json
 import re
 import subprocess
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 MEDIUM = Path(__file__).resolve().parents[1] / "target" / "release" / "manet-medium"
+KEPT = 1024  # answers; a server or an editor asks as long as it runs
 _KEY = re.compile(r'key "(?:radio\.)?([\w.]+)": (.+)')
 
 
@@ -19,7 +20,7 @@ class MediumRefusal(Exception):
     """The medium's program refuses a question; the text is its one line."""
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def reach(question: str) -> str:
     """The answer to a question to `manet-medium reach` (medium/src/phy/reach.rs). Raises MediumRefusal, OSError without the
     program."""
