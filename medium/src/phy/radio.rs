@@ -537,6 +537,17 @@ pub(crate) mod tests {
         assert!(n >= 6);
     }
 
+    /// Data sheets state the power at which a tenth of the frames is lost.
+    #[test]
+    fn a_card_loses_a_tenth_of_its_frames_at_the_sensitivity_of_its_data_sheet() {
+        for name in ["mikrotik-hap-lite", "taixin-tx-ah-r900p", "toplinkst-top-5m01", "toplinkst-top-s5"] {
+            let r = profile(name);
+            let bits = f64::from(8 * (1500 + r.overhead_bytes + 2));
+            let log = crate::phy::error_model::log_success(r.data_mode(), r.receive_threshold_w / r.noise_w, bits);
+            assert!((0.85..0.95).contains(&log.exp()), "{name}: {}", log.exp());
+        }
+    }
+
     #[test]
     fn wavelan_durations_are_those_of_ns2() {
         // reference: data 192 us + (IP bytes + 34) * 8 / rate; RTS 192 + 160, CTS and ACK 192 + 112 us; EIFS 364 us
