@@ -23,11 +23,11 @@ def refusal(folder: Path, text: str, *settings: str) -> str:
 @pytest.mark.parametrize(
     ("radio", "key", "wanted"),
     [
-        ("dot11n-ht20", "radio_overrides.width_mhz = 30", '30 is none of ht; give one of 20, 40'),
+        ("dot11n-ht20", "radio_overrides.width_mhz = 30", "30 is none of ht; give one of 20, 40"),
         ("dot11ac-vht80", "radio_overrides.mcs = 11", "MCS 11 is above 9 of vht; change it, width_mhz or streams"),
         ("dot11g-54m", "radio_overrides.streams = 2", "is of ht, vht, he and s1g; leave it out, or take a profile of those"),
-        ("dot11a-54m", "radio_overrides.data_rate_bps = 7e6", "7000000 is no OFDM rate; give 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s"),
-        ("dot11b-11m", "radio_overrides.control_rate_bps = 11e6", "11000000 is none of basic_rates_bps [1000000, 2000000]; add it there"),
+        ("dot11a-54m", "radio_overrides.data_rate_bps = 7e6", "7000000 is no OFDM rate; give 6, 9, 12, 18, 24, 36, "),
+        ("dot11b-11m", "radio_overrides.control_rate_bps = 11e6", "11000000 is none of basic_rates_bps [1000000, 2000"),
         ("dot11a-54m", "aggregation = true", "dsss and ofdm have none; leave it out"),
         ("dot11n-ht20", 'rate_control = "minstrel"', '"minstrel" tries a slower rate only after no answer, but one'),
         ("ns2-dsss-2m", 'access = "edca"', "EDCA has the standard's rules, and rules.backoff_draw is ns-2's; take a profile of"),
