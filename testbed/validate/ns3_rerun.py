@@ -148,7 +148,7 @@ def arguments(reference: Reference) -> dict[str, Any]:
         "ampdu": int(_has_ampdus(layout)),
         "warmup": warmup_s,
         "seconds": measured_s,
-        **_rates(layout),
+        **_rates(layout, case),
     }
     if "slot_us" in overrides:
         options["slot"] = overrides["slot_us"]
@@ -166,10 +166,10 @@ def arguments(reference: Reference) -> dict[str, Any]:
     return options
 
 
-def _rates(layout: Layout) -> dict[str, str]:
-    """The mode of data and RTS, or who chooses it."""
+def _rates(layout: Layout, case: str) -> dict[str, str]:
+    """The mode of data and RTS, or who chooses it: Ideal also where the medium has the MCS that ns-3's takes."""
     standard, data, control = MODES[layout.radio]
-    if manager := MANAGERS.get(layout.overrides.get("rate_control", "")):
+    if manager := MANAGERS.get("ideal" if "-ideal-" in case else layout.overrides.get("rate_control", "")):
         return {"manager": manager}
     highest = HIGHEST[standard]
     of_data = layout.overrides.get("mcs", highest) if standard in BY_MCS else _mbps(layout.overrides, highest)
