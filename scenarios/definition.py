@@ -10,10 +10,13 @@ from mobility.measured import LinksError
 from scenarios import confined, owned, profiles, toml_file
 from scenarios.containers import Container
 from scenarios.daemon_file import with_description
+from scenarios.document import dotted
 from scenarios.flows import Flow
 from scenarios.keys import Keys, is_path
+from scenarios.medium_program import radio_mistake
 from scenarios.movement import MODEL_NAMES, Replay
 from scenarios.movement_files import checked, matching
+from scenarios.radios import overridden
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 from scenarios.topology_file import with_graph
@@ -49,8 +52,8 @@ def scenario_of(keys: Keys) -> Scenario:
 
 
 def _own_profile(written: str, keys: Keys) -> Path:
-    """The full path of a radio profile of the user's own. Of its keys it is checked here that they are there; the medium checks
-    the values."""
+    """The full path of a radio profile of the user's own. Of its keys it is checked here that they are there;
+    `_check_radio_values` has the values."""
     path = keys.file_of(("radio",), written, "a radio profile (TOML)")
     name = toml_file.short_name(path)
     there, wanted = toml_file.read(path, name, within=keys.document.within).tables, owned.schema("radio")
@@ -74,6 +77,7 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
         if key not in keys_of_profiles:
             text = did_you_mean(key, keys_of_profiles) or "the keys are those of formats/radio.md"
             raise keys.refusal(("radio_overrides", key), f"unknown key; {text}")
+    _check_radio_values(scenario, keys)
     if scenario.stations != "hwsim":
         return
     modulation = tomllib.loads(profiles.path_of(scenario.radio).read_text())["modulation"]
@@ -83,6 +87,21 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
     if modulation == "ht" and scenario.radio_keys().get("aggregation") is not False:
         text = f'"{scenario.radio}" aggregates, and hwsim stations send each frame by itself; add aggregation = false'
         raise keys.refusal(("radio",), text)
+
+
+def _check_radio_values(scenario: Scenario, keys: Keys) -> None:
+    """Refuse a radio with values that do not fit each other. The rules are the medium's, in one place (medium/src/phy/radio)."""
+    changed, is_own = scenario.radio_keys(), profiles.is_own(scenario.radio)
+    if not changed and not is_own:
+        return
+    file = profiles.path_of(scenario.radio)
+    profile = tomllib.loads(file.read_text())
+    if is_own and (wrong := radio_mistake(profile)):
+        path, text = wrong
+        raise UsageError(f'{toml_file.short_name(file)}: key "{dotted(path)}": {text}')
+    if wrong := radio_mistake(overridden(profile, changed)):
+        path, text = wrong
+        raise keys.refusal(scenario.place_of_radio_key(path), text)
 
 
 def _with_root(index: int, container: Container, keys: Keys) -> Container:

@@ -162,6 +162,11 @@ class RadioKeys(LayoutKeys):
         """The keys of the radio profile that the scenario replaces."""
         return {**self.radio_overrides, **self._own_of_radio()}
 
+    def place_of_radio_key(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The key of the scenario that replaces this one of the profile, or would."""
+        at_top = bool(path) and path[0] in OWN_OF_RADIO and path[0] not in self.radio_overrides
+        return path if at_top else ("radio_overrides", *path)
+
     def _own_of_radio(self) -> dict[str, Any]:
         return {key: value for key in OWN_OF_RADIO if (value := getattr(self, key)) is not None}
 

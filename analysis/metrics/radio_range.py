@@ -5,19 +5,16 @@ Shadowing, a loss matrix and measured links have no single range, nor has a netw
 """
 
 import json
-import subprocess
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from record.errors import RecordError
 from record.files import plain_file
 from record.run import RADIO_CHANGES
-from scenarios import profiles
+from scenarios import medium_program, profiles
 from scenarios.radios import WITH_PATTERN, overridden
 
-MEDIUM = Path(__file__).resolve().parents[2] / "target" / "release" / "manet-medium"
 RECEIVED, SENSED = "received_m", "sensed_m"
 
 
@@ -41,15 +38,13 @@ def kernel_rates_of(medium: dict[str, Any]) -> bool:
     return (medium.get("hwsim") or {}).get("rates") == "kernel"
 
 
-@cache
 def _answer(question: str) -> str:
     try:
-        done = subprocess.run([MEDIUM, "reach"], input=question, capture_output=True, text=True, check=False)
+        return medium_program.reach(question)
     except OSError as problem:
-        raise RecordError(f"{MEDIUM}: {problem.strerror}; run ./setup.sh") from None
-    if done.returncode != 0:
-        raise RecordError(f"the range of a radio: {done.stderr.strip()}")
-    return done.stdout
+        raise RecordError(f"{medium_program.MEDIUM}: {problem.strerror}; run ./setup.sh") from None
+    except medium_program.MediumRefusal as refused:
+        raise RecordError(f"the range of a radio: {refused}") from None
 
 
 def range_of(medium: dict[str, Any], which: str = RECEIVED, directory: Path = Path()) -> float | None:

@@ -10,6 +10,8 @@
 #include "ns3/mobility-module.h"
 #include "ns3/network-module.h"
 #include "ns3/propagation-module.h"
+#include "ns3/single-model-spectrum-channel.h"
+#include "ns3/spectrum-wifi-helper.h"
 #include "ns3/traffic-control-module.h"
 #include "ns3/wifi-module.h"
 
@@ -110,6 +112,7 @@ main(int argc, char* argv[])
     uint32_t seed = 1;
     bool ampdu = true;
     bool discipline = true;
+    bool spectrum = false;
     CommandLine cmd(__FILE__);
     cmd.AddValue("standard", "11a, 11b, 11g, 11n, 11ac or 11ax (all three at 5 GHz)", standard);
     cmd.AddValue("rate", "WifiMode of data, where no manager chooses it", rate);
@@ -132,6 +135,7 @@ main(int argc, char* argv[])
     cmd.AddValue("statistics", "ms between two updates of Minstrel-HT's estimates", statistics);
     cmd.AddValue("ampdu", "A-MPDUs", ampdu);
     cmd.AddValue("discipline", "FqCoDel above the MAC's queue", discipline);
+    cmd.AddValue("spectrum", "SpectrumWifiPhy in place of YansWifiPhy", spectrum);
     cmd.AddValue("warmup", "s before the measurement", g_warmup);
     cmd.AddValue("seconds", "s of the measurement", seconds);
     cmd.AddValue("seed", "number of the run", seed);
@@ -150,6 +154,10 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::MinstrelHtWifiManager::UpdateStatistics", TimeValue(MilliSeconds(statistics)));
     Config::SetDefault("ns3::ArpCache::PendingQueueSize", UintegerValue(50));
     Config::SetDefault("ns3::WifiPhy::CcaSensitivity", DoubleValue(cca));
+    if (spectrum) // which senses the rest of a frame whose preamble was missed by its energy alone
+    {
+        Config::SetDefault("ns3::WifiPhy::CcaEdThreshold", DoubleValue(cca));
+    }
 
     auto places = CreateObject<ListPositionAllocator>();
     for (const auto& part : Parts(stations))
@@ -168,13 +176,12 @@ main(int argc, char* argv[])
     mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
     mobility.Install(nodes);
 
-    auto channel = CreateObject<YansWifiChannel>();
-    channel->SetPropagationDelayModel(CreateObject<ConstantSpeedPropagationDelayModel>());
+    Ptr<PropagationLossModel> loss;
     if (losses.empty())
     {
-        channel->SetPropagationLossModel(CreateObjectWithAttributes<TwoRayGroundPropagationLossModel>(
+        loss = CreateObjectWithAttributes<TwoRayGroundPropagationLossModel>(
             "Frequency", DoubleValue(in24GHz ? 2.437e9 : 5.18e9), "HeightAboveZ", DoubleValue(1.5), "MinDistance",
-            DoubleValue(0.5)));
+            DoubleValue(0.5));
     }
     else
     {
@@ -191,11 +198,29 @@ main(int argc, char* argv[])
             }
             matrix->SetLoss(nodes.Get(from)->GetObject<MobilityModel>(), nodes.Get(to)->GetObject<MobilityModel>(), db, false);
         }
-        channel->SetPropagationLossModel(matrix);
+        loss = matrix;
     }
 
-    YansWifiPhyHelper phy;
-    phy.SetChannel(channel);
+    // YansWifiPhy decodes a frame that begins within 4 us after a weaker one as if the weaker one were not there:
+    // InterferenceHelper::NotifyRxEnd notes its power by the frequencies of bands, which are 0 there
+    auto delay = CreateObject<ConstantSpeedPropagationDelayModel>();
+    YansWifiPhyHelper yansPhy;
+    SpectrumWifiPhyHelper spectrumPhy;
+    if (spectrum)
+    {
+        auto channel = CreateObject<SingleModelSpectrumChannel>();
+        channel->SetPropagationDelayModel(delay);
+        channel->AddPropagationLossModel(loss);
+        spectrumPhy.SetChannel(channel);
+    }
+    else
+    {
+        auto channel = CreateObject<YansWifiChannel>();
+        channel->SetPropagationDelayModel(delay);
+        channel->SetPropagationLossModel(loss);
+        yansPhy.SetChannel(channel);
+    }
+    WifiPhyHelper& phy = spectrum ? static_cast<WifiPhyHelper&>(spectrumPhy) : yansPhy;
     phy.Set("TxPowerStart", DoubleValue(15));
     phy.Set("TxPowerEnd", DoubleValue(15));
     phy.Set("RxNoiseFigure", DoubleValue(6));

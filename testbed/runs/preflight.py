@@ -18,7 +18,7 @@ from pathlib import Path
 
 from analysis.metrics.radio_range import kernel_rates_of, reach
 from mobility import measured
-from scenarios.radios import OWN_OF_RADIO, overridden
+from scenarios.radios import overridden
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from scenarios.tcp import Tcp
@@ -387,9 +387,7 @@ def _refused(message: str, scenario: Scenario, name: str) -> UsageError:
     found = OVERRIDE.match(message)
     if found is None:
         return UsageError(f"{name}: {message}")
-    path = tuple(found[1].split("."))
-    own = path if path[0] in OWN_OF_RADIO and path[0] not in scenario.radio_overrides else ("radio_overrides", *path)
-    return KeyRefused(name, scenario, own, found[2])
+    return KeyRefused(name, scenario, scenario.place_of_radio_key(tuple(found[1].split("."))), found[2])
 
 
 def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:

@@ -445,7 +445,8 @@ ERRORS = {
         'hops = 2\nradio = "ns2"',
         'x.toml: line 2: key "radio": "ns2" is no radio profile of medium/radios; use one of dot11a-54m, dot11ac-vht80, '
         "dot11ah-1m, dot11ah-2m, dot11ax-he20, dot11ax-he80, dot11b-11m, dot11g-54m, dot11n-ht20, dot11n-ht40, hv-dsss-2m, "
-        "hv-dsss-2m-alt, mikrotik-hap-lite, ns2-dsss-1m, ns2-dsss-2m, or the path of a file of your own",
+        "hv-dsss-2m-alt, mikrotik-hap-lite, ns2-dsss-1m, ns2-dsss-2m, taixin-tx-ah-r900p, toplinkst-top-5m01, toplinkst-top-s5, "
+        "or the path of a file of your own",
     ),
     "no such key of the radio": (
         "hops = 2\nradio_overrides = { cw_mim = 15 }",

@@ -60,6 +60,9 @@ def test_a_chain_is_told_with_its_route_and_losses():
     [
         ("n-mcs3-ampdu0", {"rate": "HtMcs3", "ampdu": 0}),
         ("q500-11n-minstrel-chain2-80m", {"manager": "MinstrelHt", "ampdu": 1, "queue": 500, "discipline": 0, "retries": 7}),
+        ("11n-ideal-chain3-80m-ampdu0", {"manager": "Ideal", "ampdu": 0}),
+        ("spectrum-q500-11n-ideal-chain3-80m",
+         {"manager": "Ideal", "queue": 500, "discipline": 0, "error": "Nist", "spectrum": 1, "seconds": 8.0}),
         ("cca62-n-mcs7-senders10-ampdu1", {"cca": -62, "rate": "HtMcs7", "retries": 7}),
         ("decode-OfdmRate24Mbps--82dBm-nist-sense-101",
          {"rate": "OfdmRate24Mbps", "retries": 1, "sense": -101, "error": "Nist", "losses": "0>1=97;1>0=97"}),

@@ -13,6 +13,7 @@ settled-*  Minstrel-HT samples after a number of frames, and judges a rate by th
            the run measured after 20 s, with estimates from intervals of 1 s, NIST
 *-vo2016-* a TXOP that ends early is announced by a CF-End: the run with a limit that leaves no room for one
 q500-*     FqCoDel above a MAC queue of 50: the run with a MAC queue of 500 (ns-3's default) alone, NIST
+spectrum-* YansWifiPhy decodes a frame within 4 us after a weaker one as if that were not there: the run with SpectrumWifiPhy
 """
 
 import csv
@@ -51,7 +52,7 @@ BITS = 8 * 1500  # of a packet
 CARRIED_BPS = 30e6  # by one saturated sender, for cases in which nothing arrives
 SHORT_SLOT: dict[str, Any] = {"network": "infrastructure", "slot_us": 9}
 AC_IN_20_MHZ: dict[str, Any] = {"width_mhz": 20, "carrier_sense_threshold_w": CCA_WIFI_W, "energy_detect_w": 6.31e-10}
-VARIANT = re.compile(r"^(retry30|forward|late|cca62|nist|q500|settled|detect-20)-")
+VARIANT = re.compile(r"^(spectrum-)?(retry30|forward|late|cca62|nist|q500|settled|detect-20)-")
 # Cases of ns-3 that are not compared in any form: pattern of the name, and why
 LEFT_OUT: tuple[tuple[str, str], ...] = (
     ("decode-*-table-sense-101", "ns-3's tables are another error model; its NIST model is compared at each power"),
@@ -288,6 +289,9 @@ def _ht_chains() -> Iterator[Reference]:
             layout = replace(layout, queue_packets=MAC_QUEUE, warmup_s=from_s, measured_s=for_s)
             variant = "" if hops == 1 else "q500-"
             yield _reference(f"{variant}11n-{manager}-chain{hops}-{metres}m", layout, f"n-chain/{hops}-hops/{metres}m/{manager}")
+            if (manager, metres) == ("ideal", 80) and hops > 1:
+                case = f"spectrum-q500-11n-ideal-chain{hops}-80m"
+                yield _reference(case, layout, f"n-chain/{hops}-hops/80m/ideal/spectrum")
     for hops, metres in ((hops, metres) for hops in (1, 2, 3, 4) for metres in (20, 80)):
         overrides = {"aggregation": False, "mcs": 7, "energy_detect_w": CCA_WIFI_W}
         layout = _chain("n", hops, float(metres), overrides, {"model": "two-ray"})

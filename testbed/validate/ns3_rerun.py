@@ -60,6 +60,7 @@ LENGTHS = (
     (r"decode", 0.2, 3.0),
     (r"(late|cca62)-", 1.0, 3.0),
     (r"settled-", 20.0, 4.0),
+    (r"spectrum-q500-", 2.0, 8.0),
     (r"q500-.*minstrel", 2.0, 3.0),
     (r"q500-", 1.0, 3.0),
     (r"edca-", 0.5, 3.0),
@@ -77,15 +78,16 @@ LENGTHS = (
 )
 # All that match: options of the program
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (r"(nist|q500|settled|edca|decode)-", {"error": "Nist"}),
+    (r"(nist|(spectrum-)?q500|settled|edca|decode)-", {"error": "Nist"}),
+    (r"spectrum-", {"spectrum": 1}),
     (r"(decode|(nist-)?b-pair)-", {"sense": -101}),  # no floor of the detection of preambles, which is -82 dBm
     (r"b-chain3-(two103|300m)-", {"sense": -92}),
     (r"cca62-", {"cca": -62}),
     (r"forward-(b|g9us)-", {"forward": 12}),
     (r"forward-a-", {"forward": 18}),
-    (r"(q500|edca|he20|he80)-", {"queue": ns3.MAC_QUEUE}),
+    (r"((spectrum-)?q500|edca|he20|he80)-", {"queue": ns3.MAC_QUEUE}),
     (r"he80-", {"width": 80}),
-    (r"q500-", {"discipline": 0}),
+    (r"(spectrum-)?q500-", {"discipline": 0}),
     (r"settled-", {"statistics": 1000}),
 )  # fmt: skip
 
@@ -146,7 +148,7 @@ def arguments(reference: Reference) -> dict[str, Any]:
         "ampdu": int(_has_ampdus(layout)),
         "warmup": warmup_s,
         "seconds": measured_s,
-        **_rates(layout),
+        **_rates(layout, case),
     }
     if "slot_us" in overrides:
         options["slot"] = overrides["slot_us"]
@@ -164,10 +166,10 @@ def arguments(reference: Reference) -> dict[str, Any]:
     return options
 
 
-def _rates(layout: Layout) -> dict[str, str]:
-    """The mode of data and RTS, or who chooses it."""
+def _rates(layout: Layout, case: str) -> dict[str, str]:
+    """The mode of data and RTS, or who chooses it: Ideal also where the medium has the MCS that ns-3's takes."""
     standard, data, control = MODES[layout.radio]
-    if manager := MANAGERS.get(layout.overrides.get("rate_control", "")):
+    if manager := MANAGERS.get("ideal" if "-ideal-" in case else layout.overrides.get("rate_control", "")):
         return {"manager": manager}
     highest = HIGHEST[standard]
     of_data = layout.overrides.get("mcs", highest) if standard in BY_MCS else _mbps(layout.overrides, highest)

@@ -3,7 +3,7 @@
 //! Request and answer are one JSON object each. A range is found by bisection: power never rises with distance.
 
 use super::propagation::Model;
-use super::radio::RadioError;
+use super::radio::{make_whole_json, RadioError};
 use super::{Propagation, Radio};
 use manet_engine::keys;
 use manet_engine::keys::Declared;
@@ -41,7 +41,8 @@ impl Request {
     /// One line that names the key.
     pub fn parse(text: &str) -> Result<Self, Misfit> {
         let of_the_whole = |e: serde_json::Error| Misfit { key: String::new(), mistake: e.to_string() };
-        let values: serde_json::Value = serde_json::from_str(text).map_err(of_the_whole)?;
+        let mut values: serde_json::Value = serde_json::from_str(text).map_err(of_the_whole)?;
+        values.get_mut("radio").into_iter().for_each(make_whole_json);
         misfit::fit(Self::KEYS, &values)?;
         serde_json::from_value(values).map_err(of_the_whole)
     }
@@ -130,6 +131,14 @@ mod tests {
             "key \"radio.rules.cts_holds\": \"x\" is of the wrong type; give true or false"
         );
         assert_eq!(Request::parse("{}").unwrap_err().to_string(), "key \"radio\": is missing; add it");
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_as_a_float_as_in_a_profile() {
+        let mut radio = serde_json::to_value(profile("dot11a-54m")).unwrap();
+        radio["data_rate_bps"] = 6e6.into();
+        let request = Request::parse(&serde_json::json!({ "radio": radio }).to_string()).unwrap();
+        assert_eq!(request.radio.data_rate_bps, 6_000_000);
     }
 
     #[test]

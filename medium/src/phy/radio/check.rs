@@ -2,7 +2,7 @@
 
 use super::access::no_window;
 use super::modes::DSSS_RATES_BPS;
-use super::{Modulation, Network, Radio, RadioError, RateControl};
+use super::{one_stream, width_20_mhz, GuardInterval, Modulation, Network, Radio, RadioError, RateControl, Reception};
 use manet_engine::keys::{self, Declared};
 
 /// Slot of an ERP PHY without the short slot time (clause 19.4.5).
@@ -44,26 +44,24 @@ impl Radio {
             }
         }
         self.check_aggregation()?;
-        let chosen = self.rate_control != RateControl::Fixed && self.family().is_none();
-        if chosen && !self.has_rate(self.data_rate_bps) {
-            return Err(format!(
-                "key \"data_rate_bps\": {} is no rate of this PHY, among which rate_control chooses; take one, or rate_control = \"fixed\"",
-                self.data_rate_bps
-            )
-            .into());
-        }
+        self.check_data_rate()?;
         if self.family().is_some() {
             self.mcs_mode()?;
-        } else if self.mcs.is_some() {
-            return Err(RadioError::Value("key \"mcs\": dsss and ofdm have none; leave it out".into()));
+        } else if let Some(key) = self.stated_of_mcs() {
+            return Err(
+                format!("key \"{key}\": is of ht, vht, he and s1g; leave it out, or take a profile of those").into()
+            );
         }
         self.check_basic_rates()?;
         self.check_slot()?;
         self.check_access()?;
-        if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
-            return Err(RadioError::Value(
-                "keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS; add them, as in ns2-dsss-2m".into(),
-            ));
+        for (key, value) in [("plcp_bits", self.plcp_bits.into()), ("plcp_rate_bps", self.plcp_rate_bps)] {
+            if self.modulation == Modulation::Dsss && value == 0 {
+                return Err(format!(
+                    "key \"{key}\": 0, and each frame of DSSS has a preamble; give that of ns2-dsss-2m"
+                )
+                .into());
+            }
         }
         for (key, cw) in [("cw_min", self.cw_min), ("cw_max", self.cw_max)] {
             if !(cw + 1).is_power_of_two() {
@@ -74,6 +72,33 @@ impl Radio {
             return Err(format!("key \"cw_min\": {} is above cw_max {}; give both", self.cw_min, self.cw_max).into());
         }
         Ok(())
+    }
+
+    /// A rate of DSSS may be any, as in ns-2, unless something must know how it is modulated.
+    fn check_data_rate(&self) -> Result<(), RadioError> {
+        if self.family().is_some() || self.has_rate(self.data_rate_bps) {
+            return Ok(());
+        }
+        let (needed_by, else_) = if self.rate_control != RateControl::Fixed {
+            ("among which rate_control chooses", "rate_control = \"fixed\"")
+        } else if self.reception == Reception::Sinr {
+            ("whose errors reception = \"sinr\" knows", "reception = \"threshold\"")
+        } else {
+            return Ok(());
+        };
+        let rate = self.data_rate_bps;
+        Err(format!("key \"data_rate_bps\": {rate} is no rate of this PHY, {needed_by}; take one, or {else_}").into())
+    }
+
+    /// A key of the modes of HT, VHT, HE and S1G that has a value, while this PHY has none of these modes.
+    fn stated_of_mcs(&self) -> Option<&'static str> {
+        let stated = [
+            ("mcs", self.mcs.is_some()),
+            ("width_mhz", self.width_mhz != width_20_mhz()),
+            ("guard_interval", self.guard_interval != GuardInterval::default()),
+            ("streams", self.streams != one_stream()),
+        ];
+        stated.into_iter().find(|(_, is_stated)| *is_stated).map(|(key, _)| key)
     }
 
     /// The short slot of an ERP PHY, whose sign is the signal extension, needs an access point that announces it.
@@ -105,5 +130,128 @@ impl Radio {
             }
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Radio;
+
+    fn refusal(profile: &str, overrides: &str) -> String {
+        let path = format!("{}/radios/{profile}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        Radio::parse(&text, &overrides.parse().unwrap()).expect_err(overrides).to_string()
+    }
+
+    /// Every key whose allowed values depend on another.
+    #[test]
+    fn a_value_that_another_key_excludes_is_refused_with_its_key_and_the_remedy() {
+        for (profile, overrides, wanted) in [
+            // the modes of a PHY
+            ("dot11n-ht20", "width_mhz = 30", "\"width_mhz\": 30 is none of ht; give one of 20, 40"),
+            ("dot11n-ht40", "width_mhz = 80", "\"width_mhz\": 80 is none of ht; give one of 20, 40"),
+            (
+                "dot11n-ht20",
+                "guard_interval = \"double\"",
+                "\"guard_interval\": \"double\" is none of ht; give one of \"long\", \"short\"",
+            ),
+            (
+                "dot11ax-he20",
+                "guard_interval = \"short\"",
+                "\"guard_interval\": \"short\" is none of he; give one of \"long\", \"double\", \"quadruple\"",
+            ),
+            ("dot11ac-vht80", "mcs = 11", "\"mcs\": MCS 11 is above 9 of vht; change it, width_mhz or streams"),
+            (
+                "dot11ac-vht80",
+                "mcs = 9\nwidth_mhz = 20",
+                "\"mcs\": vht-mcs9-20: the standard has no such mode; change it, ",
+            ),
+            ("dot11ah-1m", "mcs = 10\nstreams = 2", "\"mcs\": MCS 10 of s1g has one stream in 1 MHz; change it, "),
+            ("dot11ah-1m", "width_mhz = 2", "\"control_rate_bps\": 900000 is the rate of no MCS of 2 MHz; give one, "),
+            ("dot11n-ht20", "data_rate_bps = 54e6", "\"data_rate_bps\": 54000000 is not that of mcs; leave it out"),
+            ("dot11g-54m", "modulation = \"ht\"", "\"mcs\": ht needs one; add it"),
+            ("dot11g-54m", "mcs = 3", "\"mcs\": is of ht, vht, he and s1g; leave it out, or take a profile of those"),
+            ("dot11g-54m", "width_mhz = 40", "\"width_mhz\": is of ht, vht, he and s1g; leave it out, "),
+            (
+                "dot11b-11m",
+                "guard_interval = \"short\"",
+                "\"guard_interval\": is of ht, vht, he and s1g; leave it out, ",
+            ),
+            ("dot11a-54m", "streams = 2", "\"streams\": is of ht, vht, he and s1g; leave it out, "),
+            // rates
+            ("dot11a-54m", "data_rate_bps = 7e6", "\"data_rate_bps\": 7000000 is no OFDM rate; give 6, 9, "),
+            ("dot11n-ht20", "eifs_ack_rate_bps = 1e6", "\"eifs_ack_rate_bps\": 1000000 is no OFDM rate; give 6, 9, "),
+            (
+                "dot11b-11m",
+                "control_rate_bps = 11e6",
+                "\"control_rate_bps\": 11000000 is none of basic_rates_bps [1000000, 2000000]; add it there",
+            ),
+            (
+                "dot11b-11m",
+                "data_rate_bps = 6e6\nreception = \"sinr\"",
+                "\"data_rate_bps\": 6000000 is no rate of this PHY, whose errors reception",
+            ),
+            (
+                "dot11b-11m",
+                "data_rate_bps = 6e6\nrate_control = \"arf\"",
+                "\"data_rate_bps\": 6000000 is no rate of this PHY, among which rate_control",
+            ),
+            (
+                "dot11b-11m",
+                "plcp_bits = 0",
+                "\"plcp_bits\": 0, and each frame of DSSS has a preamble; give that of ns2-dsss-2m",
+            ),
+            (
+                "dot11g-54m",
+                "plcp_rate_bps = 0",
+                "\"plcp_rate_bps\": 0 for an ACK of DSSS; give the rate of its preamble, 1000000",
+            ),
+            // aggregation and rate control
+            ("dot11a-54m", "aggregation = true", "\"aggregation\": dsss and ofdm have none; leave it out"),
+            ("dot11ah-2m", "aggregation = 8", "\"aggregation\": that of s1g is not modelled; leave it out"),
+            (
+                "dot11n-ht20",
+                "aggregation = { max_bytes = 65536 }",
+                "\"aggregation.max_bytes\": 65536 is not between 1 and 65535 bytes",
+            ),
+            (
+                "dot11n-ht20",
+                "rate_control = \"minstrel\"",
+                "\"rate_control\": \"minstrel\" tries a slower rate only after no answer, ",
+            ),
+            // access
+            (
+                "dot11g-54m",
+                "slot_us = 9",
+                "\"slot_us\": 9 us is the slot of an access point's network; an ad hoc one has 20 us",
+            ),
+            ("dot11n-ht20", "cw_min = 2047", "\"cw_min\": 2047 is above cw_max 1023; give both"),
+            (
+                "dot11n-ht20",
+                "access_categories.voice.cw_min = 3",
+                "\"access_categories.voice\": the DCF has none; add access = \"edca\"",
+            ),
+            (
+                "dot11n-ht20",
+                "access = \"edca\"\naccess_categories.voice.cw_min = 15",
+                "\"access_categories.voice.cw_min\": 15 is above cw_max 7; give both",
+            ),
+            (
+                "ns2-dsss-2m",
+                "access = \"edca\"",
+                "\"access\": EDCA has the standard's rules, and rules.backoff_draw is ns-2's; take ",
+            ),
+        ] {
+            let refused = refusal(profile, overrides);
+            assert!(refused.starts_with(&format!("key {wanted}")), "{profile}, {overrides}: {refused}");
+            assert!(!refused.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn a_rate_of_dsss_that_the_standard_lacks_is_one_of_ns2() {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/radios/ns2-dsss-2m.toml")).unwrap();
+        let radio = Radio::parse(&text, &"data_rate_bps = 6e6".parse().unwrap()).unwrap();
+        assert_eq!(radio.data_rate_bps, 6_000_000);
     }
 }

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::phy::mode::{Family, Mcs, Mode, OFDM_RATES_BPS, REPEATED};
 use manet_engine::Duration;
+use serde::Serialize;
 
 /// Clauses 16.2.3.4 and 17.2.3.4.
 pub(super) const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
@@ -178,30 +179,26 @@ impl Radio {
     }
 
     pub(super) fn mcs_mode(&self) -> Result<Mcs, RadioError> {
-        let family = self
-            .family()
-            .ok_or_else(|| RadioError::Value("key \"mcs\": dsss and ofdm have none; leave it out".into()))?;
+        let family = self.family().expect("callers ask only PHYs with an MCS");
         let mcs =
-            self.mcs.ok_or_else(|| RadioError::Value("key \"mcs\" is needed for this modulation; add it".into()))?;
-        if !family.guards().contains(&self.guard_interval) {
-            return Err(RadioError::Value(
-                "key \"guard_interval\": this modulation has no such one; give \"long\", of he \"double\" or \"quadruple\", of the \
-                 others \"short\""
-                    .into(),
-            ));
+            self.mcs.ok_or_else(|| RadioError::Value(format!("key \"mcs\": {} needs one; add it", family.name())))?;
+        let guards = family.guards();
+        if !guards.contains(&self.guard_interval) {
+            return Err(self.none_of(family, "guard_interval", self.guard_interval, guards));
         }
         let widths = family.widths_mhz();
         if !widths.contains(&self.width_mhz) {
-            let widths = widths.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
-            return Err(format!(
-                "key \"width_mhz\": {} is no width of {}; give {widths}",
-                self.width_mhz,
-                family.name()
-            )
-            .into());
+            return Err(self.none_of(family, "width_mhz", self.width_mhz, widths));
         }
         let mode = Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
         mode.map_err(|wrong| format!("key \"mcs\": {wrong}; change it, width_mhz or streams").into())
+    }
+
+    /// The refusal of a value that this PHY has not, with those that it has.
+    fn none_of<T: Serialize>(&self, family: Family, key: &str, value: T, all: &[T]) -> RadioError {
+        let written = |value: &T| serde_json::json!(value).to_string();
+        let all = all.iter().map(written).collect::<Vec<_>>().join(", ");
+        format!("key \"{key}\": {} is none of {}; give one of {all}", written(&value), family.name()).into()
     }
 
     /// MCS 0 of S1G, which all of its stations receive.
