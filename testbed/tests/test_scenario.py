@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import topologies
@@ -839,8 +839,14 @@ def test_json_reads_back_as_the_same_scenario(raw):
 
 
 @given(st.text(max_size=60))
-def test_no_value_of_set_is_beyond_reading(text):
-    parse_value(text)
+@example("9223372036854775808")  # one more than the 64 bits of TOML
+@example("9223372036854775808 # \n")
+@example("[" * 5000)
+def test_every_value_of_set_is_read_or_refused_in_one_line(text):
+    try:
+        parse_value(text)
+    except UsageError as refused:
+        assert str(refused).startswith("--set: ") and str(refused).isprintable()
 
 
 def test_a_minimum_rto_above_the_limit_of_a_socket_is_a_sysctl():
