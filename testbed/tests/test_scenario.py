@@ -131,6 +131,18 @@ def test_an_invalid_tcp_is_reported_with_its_key(load):
 BETWEEN = 'hops = 2\nflows = [{{ from = "sta1", to = "sta2", tcp = "{}" }}, {{ from = "{}", to = "sta2", tcp = "{}" }}]'
 
 
+def test_the_flows_at_a_station_are_those_of_the_scenario_that_is_asked():
+    """Their index is made once, and a copy with other flows has its own."""
+    flows = [{"from": "sta1", "to": "sta2", "tcp": "vegas"}, {"from": "sta3", "to": "sta1", "tcp": "tahoe"}]
+    both = Scenario.model_validate({"hops": 2, "flows": flows})
+    assert [number for number, _ in both.tcp_flows_at("sta1")] == [0, 1] and both.tcp_flows_at("sta9") == []
+    one = both.model_copy(update={"flows": both.flows[1:]})
+    for _ in range(2):
+        assert [tcp.spelled for tcp in one.tcps_at("sta1")] == ["tahoe"]
+        assert [tcp.spelled for tcp in both.tcps_at("sta1")] == ["vegas", "tahoe"]
+    assert both == Scenario.model_validate({"hops": 2, "flows": flows}) and both.to_json() != one.to_json()
+
+
 def test_flows_between_the_same_stations_must_agree_on_sack(load):
     assert message(load, BETWEEN.format("sack", "sta1", "tahoe")) == (
         'x.toml: line 2: key "flows.1.tcp": flow2 is without SACK, but sta1 and sta2 have it for flow1, and a station has it '
