@@ -284,10 +284,9 @@ def _of_medium(scenario: Scenario, seed: int) -> object:
 
 
 def _of_routing(scenario: Scenario, programs: Programs) -> object:
-    """The input of `check_routing`, without the seed, which no daemon refuses."""
-    routing, settings = scenario.routing.model_dump_json(), kernel_tcp.ack_metric(scenario, "sta1")
+    """The input of `check_routing`, without the seed and the metrics of the routes, which no daemon refuses."""
     notices = (scenario.tcp_wants_notices, scenario.tcp_wants_error_notices, scenario.tcp_hears_unreachable)
-    return (programs, routing, scenario.mtu, settings, notices)
+    return (programs, scenario.routing.model_dump_json(), scenario.mtu, notices)
 
 
 def check_open_files(scenario: Scenario, hard: int | None = None) -> None:
