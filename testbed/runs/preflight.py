@@ -106,6 +106,8 @@ def check_without_root(scenario: Scenario, place: str) -> None:
     for path, tcp in ((("tcp",), scenario.tcp), *((("flows", i, "tcp"), flow.tcp) for i, flow in enumerate(scenario.flows))):
         if tcp is None:
             continue
+        if tcp.kernel_algorithm is not None and tcp.kernel_algorithm not in loaded:
+            require_algorithm(tcp.kernel_algorithm, place, list(table()))  # one that is not even a module, as for root
         if tcp.wants_struct_ops:
             what = "its layers are" if tcp.layers else "the algorithm is"
             text = f'"{tcp.spelled}": {what} eBPF, which needs root; run it with sudo, or take newreno'
