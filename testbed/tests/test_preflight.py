@@ -187,12 +187,17 @@ def test_a_route_gives_any_rto(as_user, monkeypatch, tmp_path):
     preflight.check_machine([of(rto_min=1)], BUILT, "x")
 
 
-def test_an_existing_folder_of_results_is_refused_without_notes_about_runs(rights, refused, tmp_path, capsys):
-    """The notes are about runs that follow: an ordinary user's, and today's algorithm under the profile `period`."""
+def test_notes_about_runs_are_said_only_where_runs_follow(rights, refused, tmp_path, capsys):
+    """The notes of a run without root, and of today's algorithm under the profile `period`."""
     (tmp_path / "out").write_text("")
     Path("e.toml").write_text('hops = 1\ntcp = "cubic"\n')
     assert manet.main(["run", "e.toml", "--out", "out"]) == 2
     assert capsys.readouterr().err == "manet run: out: File exists; give another folder with --out\n"
+    (tmp_path / "out").unlink()
+    with pytest.raises(AssertionError, match="a run was started"):
+        manet.main(["run", "e.toml", "--out", "out"])
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("manet run: ")]
+    assert ["without root" in line for line in notes] == ([True, False] if rights == "user" else [False])
 
 
 def test_a_program_that_is_not_built_is_named(tmp_path):
