@@ -215,12 +215,14 @@ def test_help_needs_only_the_standard_library():
 HEAVY = {"polars", "numpy", "scipy", "pyarrow", "duckdb", "matplotlib", "fastapi", "rich", "dpkt", "http", "testbed.guests"}
 UNTIL_THE_RUNS = """
 from testbed.campaigns.campaign import Campaign
+from testbed.host import requirements
 from testbed.workers import execution
 
 class Reached(BaseException): pass
 def run(*_arguments, **_named): raise Reached
 Campaign.run = run
 execution.runner_for = lambda *_arguments, **_named: print
+requirements.require_for_runs = lambda: None
 try: main([*{words}, "--out", {out!r}])
 except Reached: pass
 else: raise SystemExit("the runs were not reached")
