@@ -5,6 +5,7 @@ A TCP setting left out (None) is the profile's own (kernel-tcp/profiles/<profile
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
@@ -94,6 +95,25 @@ class TrafficKeys(MovementKeys):
         named = zip(self.flow_names(), self.flows, strict=True)
         return {name: self.tcp_of(flow) for name, flow in named if flow.has_tcp}
 
+    def tcp_flows_at(self, station: str) -> list[tuple[int, Flow]]:
+        """The TCP flows that end at a station or host, with their numbers from 0."""
+        if self._tcp_flows_by_end[0] is not self.flows:  # those of the scenario of which this is a copy
+            del self.__dict__["_tcp_flows_by_end"]
+        return self._tcp_flows_by_end[1].get(station, [])
+
+    @cached_property
+    def _tcp_flows_by_end(self) -> tuple[tuple[Flow, ...], dict[str, list[tuple[int, Flow]]]]:
+        """The flows, and the TCP flows of each end: kept, since the configuration of every station asks for its own."""
+        by_end: dict[str, list[tuple[int, Flow]]] = {}
+        for index, flow in enumerate(self.flows):
+            for end in dict.fromkeys((flow.source, flow.target)) if flow.has_tcp else ():
+                by_end.setdefault(end, []).append((index, flow))
+        return self.flows, by_end
+
+    def tcps_at(self, station: str) -> list[Tcp]:
+        """The TCPs of the flows that end at a station or host."""
+        return list(dict.fromkeys(self.tcp_of(flow) for _, flow in self.tcp_flows_at(station)))
+
     def tcps(self) -> list[Tcp]:
         """All TCPs in use: the scenario's, which connections outside of flows have, then the flows' own."""
         return list(dict.fromkeys([self.tcp, *(flow.tcp for flow in self.flows if flow.tcp)]))
@@ -118,15 +138,12 @@ class TrafficKeys(MovementKeys):
     def sack_of(self, station: str) -> bool | None:
         """Whether a station or host offers selective acknowledgements; None: as the profile says. A connection uses them if both
         ends offer them; `_check_options` refuses conflicts."""
-        values = [tcp.sack for tcp in self._tcps_at(station)] or [self.tcp.sack]
+        values = [tcp.sack for tcp in self.tcps_at(station)] or [self.tcp.sack]
         return any(self._wants_sack(sack) for sack in values) if any(sack is not None for sack in values) else None
 
     def ecn_of(self, station: str) -> bool | None:
         """Whether a station or host offers explicit congestion notification; None: as the profile says."""
-        return any(tcp.ecn for tcp in self._tcps_at(station) or [self.tcp]) or None
-
-    def _tcps_at(self, station: str) -> list[Tcp]:
-        return [self.tcp_of(flow) for flow in self.flows if flow.has_tcp and station in (flow.source, flow.target)]
+        return any(tcp.ecn for tcp in self.tcps_at(station) or [self.tcp]) or None
 
     def _wants_sack(self, sack: bool | None) -> bool:
         return SACK_OF_PROFILE[self.profile] if sack is None else sack

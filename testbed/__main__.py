@@ -172,6 +172,7 @@ def _program() -> NoReturn:
     uncaught, ignored = sys.excepthook, sys.unraisablehook
     sys.excepthook = lambda kind, *more: None if kind is KeyboardInterrupt else uncaught(kind, *more)
     sys.unraisablehook = lambda problem: None if problem.exc_type is KeyboardInterrupt else ignored(problem)
+    atexit.register(output.end_errors)
     try:
         status = main()
     finally:

@@ -96,10 +96,19 @@ def guarded() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def let_go() -> None:
-    """Drop unwritten standard output: at the end of the process its writing would be tried, and fail, again."""
+def let_go(stream: TextIO | None = None) -> None:
+    """Drop what a stream (default: standard output) holds unwritten: at the end of the process its writing would be tried, and
+    fail, again."""
     with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
+
+
+def end_errors() -> None:
+    """Drop what standard error cannot write, at the end of a process: Python would try again, and exit with status 120."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        let_go(sys.stderr)
 
 
 def _open_closed() -> None:

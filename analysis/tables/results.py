@@ -237,9 +237,9 @@ def endings_of_cells(results: Results) -> dict[tuple[Any, ...], list[str]]:
     for run in results.rows:
         counted[cell_of(run, results.experiment.axes)][ending(run)] += 1
     of_runs = {place(run) for run in results.rows if counts(run)}
-    for at, run in results.kept.items():
-        if at not in of_runs and counts(run):
-            counted[cell_of(run, results.experiment.axes)][KEPT] += 1
+    for at, row in results.kept.items():
+        if at not in of_runs and counts(row):
+            counted[cell_of(row, results.experiment.axes)][KEPT] += 1
     return {cell: [f"{count[kind]} {kind}" for kind in (*ENDINGS, KEPT) if count[kind]] for cell, count in counted.items()}
 
 

@@ -5,7 +5,7 @@ Runs go side by side (testbed/campaigns/schedule.py). `--resume` keeps complete 
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ class Campaign:
     runner: Runner
     again: str = ""  # the command that continues it
     only: str | None = None  # CELL/seed-N: do this run and leave the others missing
+    before_runs: Callable[[], None] = lambda: None  # called once nothing is left that refuses the request
     starts: threading.Semaphore = field(default_factory=start_places)
     stop: threading.Event = field(default_factory=threading.Event)  # set from any thread: the runs end in order
     pace: Pace = field(default=Pace(0.0, 0.0), init=False)
@@ -41,6 +42,7 @@ class Campaign:
             tasks = self._tasks()
             if resume:
                 self._put_others_aside()
+            self.before_runs()
             outcomes = schedule.run(tasks, resume)
         self.pace = schedule.pace
         return outcomes

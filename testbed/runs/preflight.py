@@ -106,6 +106,8 @@ def check_without_root(scenario: Scenario, place: str) -> None:
     for path, tcp in ((("tcp",), scenario.tcp), *((("flows", i, "tcp"), flow.tcp) for i, flow in enumerate(scenario.flows))):
         if tcp is None:
             continue
+        if tcp.kernel_algorithm is not None and tcp.kernel_algorithm not in loaded:
+            require_algorithm(tcp.kernel_algorithm, place, list(table()))  # one that is not even a module, as for root
         if tcp.wants_struct_ops:
             what = "its layers are" if tcp.layers else "the algorithm is"
             text = f'"{tcp.spelled}": {what} eBPF, which needs root; run it with sudo, or take newreno'
@@ -284,10 +286,9 @@ def _of_medium(scenario: Scenario, seed: int) -> object:
 
 
 def _of_routing(scenario: Scenario, programs: Programs) -> object:
-    """The input of `check_routing`, without the seed, which no daemon refuses."""
-    routing, settings = scenario.routing.model_dump_json(), kernel_tcp.ack_metric(scenario, "sta1")
+    """The input of `check_routing`, without the seed and the metrics of the routes, which no daemon refuses."""
     notices = (scenario.tcp_wants_notices, scenario.tcp_wants_error_notices, scenario.tcp_hears_unreachable)
-    return (programs, routing, scenario.mtu, settings, notices)
+    return (programs, scenario.routing.model_dump_json(), scenario.mtu, notices)
 
 
 def check_open_files(scenario: Scenario, hard: int | None = None) -> None:

@@ -136,12 +136,7 @@ def ack_metric(scenario: Scenario, station: str) -> str:
 
 def tcp_of_station(scenario: Scenario, station: str) -> Tcp:
     """The TCP of all connections of a station or host without eBPF: that of the flows that end there, else the scenario's."""
-    return next(iter(_tcps_at(scenario, station)), scenario.tcp)
-
-
-def _tcps_at(scenario: Scenario, station: str) -> list[Tcp]:
-    flows = [flow for flow in scenario.flows if flow.has_tcp and station in (flow.source, flow.target)]
-    return list(dict.fromkeys(scenario.tcp_of(flow) for flow in flows))
+    return next(iter(scenario.tcps_at(station)), scenario.tcp)
 
 
 def _full_settings(scenario: Scenario, tcp: Tcp) -> dict[str, Any]:
@@ -197,7 +192,7 @@ def station_entry(
     entry: dict[str, Any] = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
     if by_routes():
         return entry | {"settings": effective_settings(scenario, tcp_of_station(scenario, host.name))}
-    ending = [(i, flow) for i, flow in enumerate(scenario.flows) if flow.has_tcp and host.name in (flow.source, flow.target)]
+    ending = scenario.tcp_flows_at(host.name)
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
     has_daemon = scenario.routing.protocol in OWN_DAEMONS and host.name not in scenario.host_names()
     # without flows in the scenario, or with one of any program, any station may be the end of a connection

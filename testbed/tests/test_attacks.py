@@ -36,7 +36,7 @@ def command_of(attack: Attack, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_bad_input_is_one_line_that_names_it(attack: Attack, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_bad_input_is_one_line_that_names_it(attack: Attack, rights: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     command = command_of(attack, tmp_path)
     before = sorted(tmp_path.rglob("*"))
     try:

@@ -74,7 +74,12 @@ def test_parameters_of_a_tcp_fit_80_columns_and_its_text_stays_whole(narrow, cap
     assert all(line.count('"') in (0, 2) for line in scenario.splitlines())  # to be copied
 
 
-def test_checks_of_the_machine_fit_80_columns(narrow, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("rights", "user", "of_root", "whom"), [("root", 0, "MISSING", "root"), ("user", 1000, "?      ", "an ordinary user")],
+    indirect=["rights"],
+)  # fmt: skip
+def test_checks_of_the_machine_fit_80_columns(rights, user, of_root, whom, narrow, capsys, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: user)
     found = [
         Check("TUN", True, "/dev/net/tun"),
         Check("kernel-tcp", False, LONG, LONG),
@@ -83,8 +88,8 @@ def test_checks_of_the_machine_fit_80_columns(narrow, capsys, monkeypatch):
     monkeypatch.setattr("testbed.host.doctor.doctor", lambda: found)
     assert manet.main(["doctor"]) == 1
     text = capsys.readouterr().out
-    assert too_long(text) == [] and "ok      TUN         /dev/net/tun\nMISSING MISSING kernel-tcp  a text" in text
-    assert text.endswith("missing, and needed for runs of root: kernel-tcp, routing olsrd\n")
+    assert too_long(text) == [] and f"ok      TUN         /dev/net/tun\n{of_root} MISSING kernel-tcp  a text" in text
+    assert text.endswith(f"missing, and needed for runs of {whom}: kernel-tcp, routing olsrd\n")
 
 
 @pytest.mark.parametrize("width", ["80", "160"])

@@ -152,7 +152,8 @@ def test_an_unknown_verb_names_no_verb_for_programs(verb, capsys):
         ),
     ],
 )
-def test_an_invalid_request_is_one_line_and_status_2_before_anything_starts(arguments, wanted, capsys):
+def test_an_invalid_request_is_one_line_and_status_2_before_anything_starts(arguments, wanted, rights, capsys, monkeypatch):
+    monkeypatch.setattr("testbed.host.requirements.require_for_runs", lambda: None)
     assert manet.main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith(wanted)
@@ -214,12 +215,14 @@ def test_help_needs_only_the_standard_library():
 HEAVY = {"polars", "numpy", "scipy", "pyarrow", "duckdb", "matplotlib", "fastapi", "rich", "dpkt", "http", "testbed.guests"}
 UNTIL_THE_RUNS = """
 from testbed.campaigns.campaign import Campaign
+from testbed.host import requirements
 from testbed.workers import execution
 
 class Reached(BaseException): pass
 def run(*_arguments, **_named): raise Reached
 Campaign.run = run
 execution.runner_for = lambda *_arguments, **_named: print
+requirements.require_for_runs = lambda: None
 try: main([*{words}, "--out", {out!r}])
 except Reached: pass
 else: raise SystemExit("the runs were not reached")
@@ -371,6 +374,7 @@ class Runners:
 def test_all_tests_run_in_phases_and_failed_ones_once_more_alone(monkeypatch, capsys):
     runners = Runners(monkeypatch, failing="a.py::x")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(test_verb, "as_user", lambda: False)
     assert manet.main(["test"]) == 0
     names = [name for name, _, _ in runners.calls]
     assert sorted(names[:3]) == ["cargo test", "pytest, with root", "pytest, without root"]
@@ -387,9 +391,12 @@ def test_all_tests_run_in_phases_and_failed_ones_once_more_alone(monkeypatch, ca
     assert "failed at first, passed or skipped alone:\n  FAILED a.py::x - late" in out
 
 
-def test_without_root_and_quickly_only_those_are_chosen(monkeypatch):
+@pytest.mark.parametrize("option", [["--rootless"], []], ids=["of root", "of a user"])
+def test_without_root_and_quickly_only_those_are_chosen(option, monkeypatch, capsys):
     runners = Runners(monkeypatch)
-    assert manet.main(["test", "--rootless", "--quick"]) == 0
+    monkeypatch.setattr(test_verb, "as_user", lambda: not option)
+    assert manet.main(["test", "--quick", *option]) == 0
+    assert ("sudo ./manet test runs them" in capsys.readouterr().out) == (not option)
     assert sorted(name for name, _, _ in runners.calls) == ["cargo test", "pytest, without root"]
     command, _ = runners.named("pytest, without root")
     assert "(not root) and not slow" in command and "--hypothesis-profile=testbed-quick" in command
@@ -452,7 +459,12 @@ def test_an_algorithm_without_a_names_file_differs_from_a_missing_one(tmp_path):
     assert missing_algorithm("nox", ["tahoe"], ["nox"], tmp_path / "kernel-tcp") == ""  # loaded for the machine
 
 
-def test_a_kernel_without_bpf_congestion_control_has_its_own_error(tmp_path):
+def test_an_ordinary_user_is_told_that_ebpf_needs_root(as_user):
+    with pytest.raises(UsageError, match=r'"elfn\(newreno\)": an ordinary user loads no eBPF programs; run it as root$'):
+        check_tcps([parse("cubic"), parse("elfn")], "x.toml")
+
+
+def test_a_kernel_without_bpf_congestion_control_has_its_own_error(as_root, tmp_path):
     loader = tmp_path / "manet-tcp"
     loader.write_text('#!/bin/sh\necho \'{"struct_ops": false, "kernel": "5.4.0"}\'\n')
     loader.chmod(0o755)

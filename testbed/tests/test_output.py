@@ -64,6 +64,19 @@ def test_an_error_shows_the_names_of_the_user(capsys, tmp_path):
     assert not output.OBEYED.search(error) and len(error.splitlines()) == 1
 
 
+@pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])
+def buffering(request):
+    """PYTHONUNBUFFERED, which a caller may have set: with a buffer, text that was not written is tried again at the end."""
+    return request.param
+
+
+def in_shell(words, buffering):
+    """`manet` with these words, and redirections, of a shell."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": buffering}
+    command = ["sh", "-c", f'exec "$0" -P -m testbed {words}', sys.executable]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
 @pytest.mark.parametrize(
     ("redirection", "status", "error"),
     [
@@ -73,21 +86,17 @@ def test_an_error_shows_the_names_of_the_user(capsys, tmp_path):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("words", ["list radios", "--help"])
-def test_output_that_cannot_be_written_is_one_line_and_a_failure(words, redirection, status, error):
-    command = f'exec "$0" -P -m testbed {words} {redirection}'
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True, env=environment, check=False)
+def test_output_that_cannot_be_written_is_one_line_and_a_failure(words, redirection, status, error, buffering):
+    done = in_shell(f"{words} {redirection}", buffering)
     assert (done.returncode, done.stderr) == (status, f"manet {words.split()[0]}: {error}\n" if error else "")
     assert bool(done.stdout) == (
         ">&-" not in redirection.replace("2>&-", "") and ">/dev/full" not in redirection.replace("2>/", "")
     )
 
 
-def test_a_wrong_use_without_standard_error_keeps_its_status():
-    command = 'exec "$0" -P -m testbed list nowhere 2>/dev/full'
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, env=environment, check=False)
-    assert (done.returncode, done.stdout) == (2, b"")
+def test_a_wrong_use_without_standard_error_keeps_its_status(buffering):
+    done = in_shell("list nowhere 2>/dev/full", buffering)
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 def types() -> list[str]:

@@ -102,7 +102,7 @@ def test_a_cell_that_its_daemon_refuses_is_named(question_count):
         preflight.check_programs({"e, cell a": good, "e, cell b": wrong}, 1, BUILT)
 
 
-def test_equal_queries_are_made_once(question_count):
+def test_equal_queries_are_made_once(rights, question_count):
     cells = {f"{tcp} {window}": of(routing="aodv", tcp=tcp, window=window) for tcp in ("newreno", "vegas") for window in (4, 8)}
     preflight.check_programs(cells | {"other": of(routing="dsdv", mtu=1400)}, 1, BUILT)
     assert question_count == {"manet-medium": 1, "manet-aodv": 1, "manet-dsdv": 1}
@@ -177,9 +177,27 @@ def test_a_path_that_movement_or_a_daemon_may_bring_is_the_runs_own_matter():
     preflight.check_paths({"x": of(spacing=300, **moving)}, [1], BUILT)
 
 
-def test_an_rto_that_this_kernel_cannot_give_is_refused_before_anything_starts(refused, monkeypatch, tmp_path):
+def test_an_rto_that_this_kernel_cannot_give_is_refused_before_anything_starts(as_root, refused, monkeypatch, tmp_path):
     monkeypatch.setattr(kernel_tcp, "RTO_MIN_FILE", tmp_path / "not there")
     assert refused("hops = 1\nrto_min = 1\n").startswith("manet run: rto_min = 1: this kernel takes at most 0.2 s")
+
+
+def test_a_route_gives_any_rto(as_user, monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel_tcp, "RTO_MIN_FILE", tmp_path / "not there")
+    preflight.check_machine([of(rto_min=1)], BUILT, "x")
+
+
+def test_notes_about_runs_are_said_only_where_runs_follow(rights, refused, tmp_path, capsys):
+    """The notes of a run without root, and of today's algorithm under the profile `period`."""
+    (tmp_path / "out").write_text("")
+    Path("e.toml").write_text('hops = 1\ntcp = "cubic"\n')
+    assert manet.main(["run", "e.toml", "--out", "out"]) == 2
+    assert capsys.readouterr().err == "manet run: out: File exists; give another folder with --out\n"
+    (tmp_path / "out").unlink()
+    with pytest.raises(AssertionError, match="a run was started"):
+        manet.main(["run", "e.toml", "--out", "out"])
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("manet run: ")]
+    assert ["without root" in line for line in notes] == ([True, False] if rights == "user" else [False])
 
 
 def test_a_program_that_is_not_built_is_named(tmp_path):

@@ -9,7 +9,7 @@ from scenarios.definition import scenario_of
 from scenarios.keys import Keys
 from scenarios.scenario import Scenario
 from testbed.errors import KeyRefused, UsageError
-from testbed.host import cgroup, privileges
+from testbed.host import algorithms, cgroup, privileges
 from testbed.runs import preflight
 from testbed.stages import kernel_tcp, route_tcp
 from testbed.stages.route_tcp import METRIC, Metrics, metrics_of
@@ -149,7 +149,6 @@ def test_a_station_has_the_tcp_of_its_flows(by_routes: None) -> None:
     [
         ({"tcp": "vegas"}, '"vegas": the algorithm is eBPF, which needs root'),
         ({"tcp": "elfn(newreno)"}, "its layers are eBPF, which needs root"),
-        ({"tcp": "kernel-nowhere"}, "sudo modprobe tcp_nowhere"),
         ({"stations": "hwsim"}, 'key "stations": a radio of mac80211_hwsim needs root'),
         ({"capture_program": "tcpdump"}, 'key "capture_program": '),
         ({"rto_initial": 3}, 'key "rto_initial": '),
@@ -160,6 +159,18 @@ def test_what_needs_root_is_refused_by_its_key(by_routes: None, keys: dict[str, 
     with pytest.raises(KeyRefused) as caught:
         preflight.check_without_root(scenario(**keys), "test")
     assert words in str(caught.value) and "sudo" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_algorithm_that_is_not_loaded_differs_from_one_that_does_not_exist(
+    by_routes: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "loaded").write_text("reno cubic\n")
+    monkeypatch.setattr(preflight, "LOADED", tmp_path / "loaded")
+    monkeypatch.setattr(algorithms, "available", lambda: ["cubic", "hybla", "reno"])
+    with pytest.raises(UsageError, match=r"among the loaded algorithms \(reno, cubic\).* root: sudo modprobe tcp_hybla"):
+        preflight.check_without_root(scenario(tcp="hybla"), "test")
+    with pytest.raises(UsageError, match=r'^test: key "tcp": this kernel has no "hybl" \(did you mean "hybla"\?\); use one of '):
+        preflight.check_without_root(scenario(tcp="hybl"), "test")
 
 
 def test_the_record_names_what_the_routes_do_not_set(by_routes: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import topologies
@@ -129,6 +129,18 @@ def test_an_invalid_tcp_is_reported_with_its_key(load):
 
 
 BETWEEN = 'hops = 2\nflows = [{{ from = "sta1", to = "sta2", tcp = "{}" }}, {{ from = "{}", to = "sta2", tcp = "{}" }}]'
+
+
+def test_the_flows_at_a_station_are_those_of_the_scenario_that_is_asked():
+    """Their index is made once, and a copy with other flows has its own."""
+    flows = [{"from": "sta1", "to": "sta2", "tcp": "vegas"}, {"from": "sta3", "to": "sta1", "tcp": "tahoe"}]
+    both = Scenario.model_validate({"hops": 2, "flows": flows})
+    assert [number for number, _ in both.tcp_flows_at("sta1")] == [0, 1] and both.tcp_flows_at("sta9") == []
+    one = both.model_copy(update={"flows": both.flows[1:]})
+    for _ in range(2):
+        assert [tcp.spelled for tcp in one.tcps_at("sta1")] == ["tahoe"]
+        assert [tcp.spelled for tcp in both.tcps_at("sta1")] == ["vegas", "tahoe"]
+    assert both == Scenario.model_validate({"hops": 2, "flows": flows}) and both.to_json() != one.to_json()
 
 
 def test_flows_between_the_same_stations_must_agree_on_sack(load):
@@ -840,8 +852,14 @@ def test_json_reads_back_as_the_same_scenario(raw):
 
 
 @given(st.text(max_size=60))
-def test_no_value_of_set_is_beyond_reading(text):
-    parse_value(text)
+@example("9223372036854775808")  # one more than the 64 bits of TOML
+@example("9223372036854775808 # \n")
+@example("[" * 5000)
+def test_every_value_of_set_is_read_or_refused_in_one_line(text):
+    try:
+        parse_value(text)
+    except UsageError as refused:
+        assert str(refused).startswith("--set: ") and str(refused).isprintable()
 
 
 def test_a_minimum_rto_above_the_limit_of_a_socket_is_a_sysctl():

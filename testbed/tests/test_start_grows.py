@@ -52,7 +52,7 @@ def test_stations_are_declared(monkeypatch):
 
 
 @pytest.mark.parametrize("ends", [1, 10])
-def test_medium_and_daemons_are_configured(tmp_path, ends):
+def test_medium_and_daemons_are_configured(rights, tmp_path, ends):
     """With a flow from every `ends`-th station."""
 
     def work(stations):

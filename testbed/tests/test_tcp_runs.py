@@ -36,7 +36,7 @@ def scenario_of(*flows: dict, **keys: object) -> Scenario:
     return Scenario.model_validate({"hops": 2, "flows": list(flows), **keys})
 
 
-def test_only_ends_of_a_flow_get_the_settings_of_its_port():
+def test_only_ends_of_a_flow_get_the_settings_of_its_port(as_root):
     scenario = scenario_of(*FLOWS, tcp="cubic")
     ports = {name: entry(scenario, name).get("ports", {}) for name in scenario.station_names()}
     assert {name: sorted(of) for name, of in ports.items()} == {"sta1": ["5201", "5203"], "sta2": ["5201"], "sta3": ["5203"]}
@@ -45,7 +45,14 @@ def test_only_ends_of_a_flow_get_the_settings_of_its_port():
     assert entry(scenario, "sta1")["settings"]["algorithm"] == "cubic"
 
 
-def test_without_tcps_of_their_own_flows_need_no_ports():
+def test_without_root_a_station_has_the_settings_of_its_flows_tcp_alone(as_user):
+    scenario = scenario_of(FLOWS[2], tcp="cubic")
+    algorithms = [entry(scenario, name)["settings"]["algorithm"] for name in ("sta1", "sta2", "sta3")]
+    assert algorithms == ["newreno", "cubic", "newreno"]
+    assert set(entry(scenario, "sta1")) == {"name", "netns", "settings"}
+
+
+def test_without_tcps_of_their_own_flows_need_no_ports(rights):
     plain = scenario_of({"from": "sta1", "to": "sta3"})
     assert set(entry(plain, "sta1")) == {"name", "netns", "settings"}
     assert set(entry(plain, "sta1")["settings"]) & {"parameters", "layers"} == set()
@@ -55,7 +62,7 @@ def test_without_tcps_of_their_own_flows_need_no_ports():
     ("tcp", "routing", "asking"),
     [("elfn", "aodv", ["sta1", "sta3"]), ("tcpap", "dsr", ["sta1", "sta3"]), ("newreno", "aodv", []), ("elfn", "static", [])],
 )
-def test_the_daemons_socket_is_given_at_the_ends_of_flows_that_may_query_it(tcp, routing, asking):
+def test_the_daemons_socket_is_given_at_the_ends_of_flows_that_may_query_it(as_root, tcp, routing, asking):
     scenario = scenario_of({"from": "sta1", "to": "sta3"}, tcp=tcp, routing=routing)
     sockets = {name: entry(scenario, name).get("status") for name in scenario.station_names()}
     assert [name for name, socket in sockets.items() if socket] == asking
@@ -63,14 +70,14 @@ def test_the_daemons_socket_is_given_at_the_ends_of_flows_that_may_query_it(tcp,
 
 
 @pytest.mark.parametrize(("tcp", "given"), [("tcpap", True), ("elfn(tcpap)", True), ("tcpap(hops=3)", False), ("newreno", False)])
-def test_routes_that_never_change_tell_the_hops_to_a_tcp_that_asks(tcp, given):
+def test_routes_that_never_change_tell_the_hops_to_a_tcp_that_asks(as_root, tcp, given):
     """Static routes have no daemon: without `hops` TCP-AP would be NewReno."""
     scenario = scenario_of({"from": "sta1", "to": "sta3"}, tcp=tcp, routing="static")
     hops = {"10.0.0.2": 1, "10.0.0.3": 2}
     assert station_entry(scenario, Host("sta1"), hops).get("hops") == (hops if given else None)
 
 
-def test_tcpap_over_a_wire_has_the_gateways_and_their_daemon():
+def test_tcpap_over_a_wire_has_the_gateways_and_their_daemon(as_root):
     """Two gateways of h1: sta1 is sent over the nearer one; h1 sends over its first wire."""
     gateways = [SimpleNamespace(name=f"sta{i}", IP=lambda i=i: f"10.0.0.{i}") for i in (2, 3)]
     host = SimpleNamespace(name="h1", netns=Path("/proc/1/ns/net"), IP=lambda: "192.168.1.2")
@@ -85,7 +92,7 @@ def test_tcpap_over_a_wire_has_the_gateways_and_their_daemon():
     assert of_host["hops"] == {"10.0.0.2": 1}
 
 
-def test_a_wired_host_has_no_daemon_to_ask():
+def test_a_wired_host_has_no_daemon_to_ask(as_root):
     wire = {"station": "sta3", "host": "h1"}
     scenario = scenario_of({"from": "sta1", "to": "h1"}, tcp="elfn", routing="aodv", wires=[wire])
     assert "status" in entry(scenario, "sta1") and "status" not in entry(scenario, "h1")
@@ -201,7 +208,7 @@ def test_elfn_answers_the_route_error_of_a_salvaged_packet_with_a_probe(tmp_path
     assert captured(run, "sta1", "ip proto 48 and src host 10.0.0.2 and dst host 10.0.0.1 and ip[20] = 1")
 
 
-def test_reading_a_scenario_and_its_tcp_settings_grow_as_its_stations_do():
+def test_reading_a_scenario_and_its_tcp_settings_grow_as_its_stations_do(rights):
     """More than linear work made a thousand stations take a minute of CPU before their start."""
 
     def work(nodes):

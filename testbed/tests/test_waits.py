@@ -114,8 +114,10 @@ def test_the_kernel_tells_of_this_process(tmp_path: Path, monkeypatch: pytest.Mo
     gone = subprocess.Popen(["true"])
     gone.wait()
     two = [subprocess.Popen(spin) for _ in range(2)]
-    shell = subprocess.Popen(["bash", "-c", "read"], stdin=subprocess.PIPE)
+    shell = subprocess.Popen(["bash", "-c", "echo; read"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert shell.stdout is not None
     try:
+        shell.stdout.readline()  # execve(2) ends before the kernel has renamed the process
         (tmp_path / "cgroup.threads").write_text("\n".join(str(p.pid) for p in [*two, shell, gone]))
         queue = RunQueue(tmp_path)
         opened = len(list(Path("/proc/self/fd").iterdir()))

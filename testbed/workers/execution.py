@@ -59,13 +59,16 @@ def execute(experiment: Experiment, directory: Path, conditions: Conditions, pro
 
     scenarios = [cell.scenario for cell in experiment.cells]
     runner = runner_of(experiment, conditions, say)
-    for note in [*without_root_notes(scenarios), *period_notes(scenarios), *static_route_notes(scenarios, 1)]:
-        say(note)
+
+    def say_notes() -> None:
+        for note in [*without_root_notes(scenarios), *period_notes(scenarios), *static_route_notes(scenarios, 1)]:
+            say(note)
+
     lay_out = _curves(experiment, conditions.jobs) if experiment.expected else lambda _directory: None
     jobs = conditions.jobs or default_jobs(scenarios, max_guests)
     try:
         campaign = Campaign(
-            experiment, directory, jobs, progress, runner, conditions.again, conditions.only, stop=conditions.stop
+            experiment, directory, jobs, progress, runner, conditions.again, conditions.only, say_notes, stop=conditions.stop
         )
         outcomes = campaign.run(conditions.resume)
         lay_out(directory)
