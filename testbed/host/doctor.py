@@ -25,7 +25,7 @@ from testbed.programs import BUILT, INSTALLATION, Programs
 from traffic import kinds
 
 # programs for analysis and development, in addition to those that a run needs
-MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2", "skopeo": "skopeo", "umoci": "umoci"}
+MORE_TOOLS = {"tcpdump": "tcpdump", "tshark": "tshark", "bpftool": "bpftool", "ns": "ns2", "skopeo": "skopeo", "umoci": "umoci"}
 ROUTING = "routing "  # prefix of the names of routing protocols' checks
 LATENESS_SAMPLES = 300
 SLEEP_S = 0.001

@@ -23,16 +23,22 @@ FORWARDS = Path("/proc/sys/net/ipv4/ip_forward")
 # programs of access points and their stations, and the Debian packages that have them
 ACCESS_POINT_PACKAGES = {"hostapd": "hostapd", "iw": "iw", "wpa_supplicant": "wpasupplicant"}
 SEARCHED = "/usr/local/sbin:/usr/sbin:/sbin"  # not in every user's PATH
+TCPDUMP = "tcpdump"  # only of a run whose scenario chooses it
 # program: the Debian package that has it
 TOOLS = {
     "mnexec": "mininet",
     "ifconfig": "net-tools",  # without it `import mininet` ends the process
     "unshare": "util-linux",
     "ip": "iproute2",
-    "tcpdump": "tcpdump",
     "iperf3": "iperf3",
     "bash": "bash",
 }
+
+
+def require_capture(program: str, path: str | None = None) -> None:
+    """UsageError if the scenario's `capture_program` is not installed; manet-capture is one of our own."""
+    if program == TCPDUMP and shutil.which(program, path=path) is None:
+        raise UsageError(f'key "capture_program": {program}: not found; apt-get install {program}, or leave the key out')
 
 
 def require_for_runs(

@@ -28,7 +28,7 @@ from testbed.host.algorithms import require_algorithm, require_struct_ops
 from testbed.host.images import unpacked
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
-from testbed.host.requirements import IPV6, IPV6_REMEDY, require_radios, require_uplink
+from testbed.host.requirements import IPV6, IPV6_REMEDY, require_capture, require_radios, require_uplink
 from testbed.host.run_queue import MAX_KEPT
 from testbed.programs import BUILT, Programs
 from testbed.stages import kernel_tcp
@@ -90,6 +90,8 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
         if not kernel_tcp.by_routes():  # a route takes any
             kernel_tcp.require_rto_min(scenario)
         kernel_tcp.require_sysctls(scenario)
+    for program in sorted({scenario.capture_program for scenario in scenarios}):
+        require_capture(program)
     for radios in sorted({scenario.radio_devices for scenario in scenarios}):
         require_radios(radios)
     for net in sorted({scenario.net for scenario in scenarios}):

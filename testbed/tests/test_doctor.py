@@ -33,7 +33,6 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Check]:
         ("capture", "setup.sh"),
         ("kernel-tcp", "setup.sh"),
         ("iperf3", "apt-get install iperf3"),
-        ("tcpdump", "apt-get install tcpdump"),
         ("mnexec", "apt-get install mininet"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from testbed.errors import UsageError
 from testbed.host import privileges
-from testbed.host.requirements import require_for_runs
+from testbed.host.requirements import require_capture, require_for_runs
 from testbed.programs import Programs
 
 
@@ -15,7 +15,7 @@ def machine(tmp_path: Path) -> dict:
     """A machine that has everything, made of empty files."""
     tools = tmp_path / "bin"
     tools.mkdir()
-    for tool in ("mnexec", "ifconfig", "unshare", "ip", "tcpdump", "iperf3", "bash"):
+    for tool in ("mnexec", "ifconfig", "unshare", "ip", "iperf3", "bash"):
         (tools / tool).write_text("")
         (tools / tool).chmod(0o755)
     for name in ("tun", "btf", "medium", "tcp", "capture"):
@@ -26,6 +26,12 @@ def machine(tmp_path: Path) -> dict:
 
 def test_a_complete_machine_is_accepted(machine: dict) -> None:
     require_for_runs(**machine)
+
+
+def test_tcpdump_is_required_by_a_scenario_that_captures_with_it_alone(machine: dict) -> None:
+    require_capture("manet-capture", machine["path"])
+    with pytest.raises(UsageError, match='key "capture_program": tcpdump: not found; apt-get install tcpdump'):
+        require_capture("tcpdump", machine["path"])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.guests import guest, run_files
 from testbed.guests.kernels import Unpacked
+from testbed.host.requirements import TOOLS
 from testbed.programs import BUILT, ROOT
 
 COMMAND = {"from": "sta1", "to": "sta2", "traffic": "command", "command": ["true"], "server": ["sleep", "99"], "ready_after": 1}
@@ -43,6 +44,11 @@ def test_a_run_has_its_programs_with_their_libraries(paths):
     assert str(BUILT.daemon("olsr")) not in paths
     assert any(Path(path).name.startswith("libc.so") for path in paths)
     assert {str(path) for path in BUILT.kernel_tcp.parent.glob("*.bpf.o")} <= set(paths)
+
+
+def test_a_run_has_what_its_start_requires():
+    """The check before a run looks for these inside, too: of tcpdump, which it had not, every run in virtual time was refused."""
+    assert set(TOOLS) <= set(run_files.PROGRAMS)
 
 
 def test_a_run_has_the_program_that_captures_it():
