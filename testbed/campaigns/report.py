@@ -87,7 +87,8 @@ class Report:
         # if every run was changed or lost files, the earlier tables are all that is left
         self.kept_tables = not self.found.runs and bool(self.found.left_out) and (self.directory / "table.csv").exists()
         self.kept = runs_in(self.directory, self.description)
-        self.results = tables.collect(self.directory, self.description, self.found.runs, self.kept)
+        valid = {at: row for at, row in self.kept.items() if tables.counts(row)}  # the others say that a run has ended
+        self.results = tables.collect(self.directory, self.description, self.found.runs, valid)
         runs, summary = self.results.rows, [] if self.kept_tables else self.results.summary
         if not self.kept_tables:
             tables.write_tables(self.results)
