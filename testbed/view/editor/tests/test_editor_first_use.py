@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from testbed.view.editor.tests.test_editor import Edited, editor
-from testbed.view.editor.tests.test_editor_page import click, quiet, save, shown, type_in, values_of
+from testbed.view.editor.tests.test_editor import Edited
+from testbed.view.editor.tests.test_editor_page import click, quiet, saved, shown, type_in, values_of
 from testbed.view.tests.test_page import MISSING, browser, until  # noqa: F401  (browser is a fixture)
 
 pytestmark = [pytest.mark.slow, pytest.mark.pages, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
@@ -21,17 +21,14 @@ flows = [{ from = "sta1", to = "sta2" }, { from = "sta1", to = "sta4" }]
 
 @pytest.fixture
 def edited(tmp_path: Path) -> Iterator[Edited]:
-    with editor(tmp_path, "--new", "walk.toml") as running:
+    with saved(tmp_path, "walk.toml") as running:
         yield running
-        save(running)
 
 
 @pytest.fixture
 def four(tmp_path: Path) -> Iterator[Edited]:
-    (tmp_path / "four.toml").write_text(FOUR)
-    with editor(tmp_path, "--edit", "four.toml") as running:
+    with saved(tmp_path, "four.toml", FOUR) as running:
         yield running
-        save(running)
 
 
 def marks(page: Any) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from testbed.tests.running import needs_runs, wait_until
 from testbed.view.editor.tests.test_editor import Edited, editor, started
-from testbed.view.editor.tests.test_editor_page import EIGHT, click, quiet, save, shown, text_of, type_in, values_of
+from testbed.view.editor.tests.test_editor_page import EIGHT, click, quiet, save, saved, shown, text_of, type_in, values_of
 from testbed.view.tests.test_page import MISSING, browser, until  # noqa: F401  (browser is a fixture)
 
 pytestmark = [
@@ -27,10 +27,8 @@ BADGE = "document.querySelector('#saved').textContent"
 
 @pytest.fixture
 def eight(tmp_path: Path) -> Iterator[Edited]:
-    (tmp_path / "eight.toml").write_text(EIGHT)
-    with editor(tmp_path, "--edit", "eight.toml") as running:
+    with saved(tmp_path, "eight.toml", EIGHT) as running:
         yield running
-        save(running)
 
 
 def notice(page: Any) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,19 +78,26 @@ class shown:
             assert self.complaints == []
 
 
-@pytest.fixture
-def edited(tmp_path: Path) -> Iterator[Edited]:
-    with editor(tmp_path, "--new", "walk.toml") as running:
+@contextmanager
+def saved(folder: Path, name: str, text: str | None = None) -> Iterator[Edited]:
+    """An editor of a new file, or of one with this text, that is saved at the end."""
+    if text is not None:
+        (folder / name).write_text(text)
+    with editor(folder, "--new" if text is None else "--edit", name) as running:
         yield running
         save(running)
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Iterator[Edited]:
+    with saved(tmp_path, "walk.toml") as running:
+        yield running
 
 
 @pytest.fixture
 def eight(tmp_path: Path) -> Iterator[Edited]:
-    (tmp_path / "eight.toml").write_text(EIGHT)
-    with editor(tmp_path, "--edit", "eight.toml") as running:
+    with saved(tmp_path, "eight.toml", EIGHT) as running:
         yield running
-        save(running)
 
 
 def save(running: Edited) -> None:
