@@ -139,12 +139,12 @@ fuzz: build
 figures: build
 	./manet report $(RESULTS)
 
-# Without --quiet: MkDocs counts only those warnings that it prints, and --strict ends a build that has some.
 # Real runs, some two minutes of an idle machine.
 notebooks:
 	@$(PYTHON) -c 'import nbclient, ipykernel' 2>/dev/null || { echo "make notebooks: .venv has no nbclient; run ./setup.sh --pages" >&2; exit 2; }
 	PYTHONPATH=$(CURDIR) $(PYTHON) -P -m examples.notebooks.publish
 
+# Without --quiet: MkDocs counts only those warnings that it prints, and --strict ends a build that has some.
 site:
 	@$(PYTHON) -c 'import material' 2>/dev/null || { echo "make site: .venv has no MkDocs; run ./setup.sh --pages" >&2; exit 2; }
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -P -m mkdocs build --strict --site-dir $(SITE)

@@ -112,7 +112,7 @@ def _rank(described: dict[str, Any], key: str, value: Any) -> tuple[float, str]:
 def _places(key: str, cells: list[dict[str, Any]]) -> dict[Any, float]:
     """Position of each value on the axis: numbers at their value, words side by side."""
     values = list(dict.fromkeys(_plain(row[key]) for row in cells))
-    return {value: value if _are_numbers(values) else float(number) for number, value in enumerate(values)}
+    return dict(zip(values, values if _are_numbers(values) else map(float, range(len(values))), strict=True))
 
 
 def _are_numbers(values: Iterable[Any]) -> bool:

@@ -26,7 +26,6 @@ NONE = "NA"  # the run has no value; an empty field: the value was not kept
 ORIGIN = ("commit", "version", "kernel", "ended")
 FIRST = ("scenario", "seed", "verdict", *ORIGIN, "emulated_s")
 REMEDY = "take it from git again"
-CARRIED = {"valid": "complete", "suspect": "complete", "void": "complete", "failed": "failed"}  # verdict -> status
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,12 @@ class KeptRow:
         return ENDINGS.index(self.verdict), self.origin.get("ended", "")
 
     def as_run(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        """The row as one of table.csv, in the cell with these values of axes and variant."""
+        """The row as one of table.csv, in the cell with these values of axes and variant. One that is not valid says that its run
+        has ended, and counts in nothing."""
         run = dict.fromkeys(METRICS) | dict(self.metrics) | dict(cell)
+        status = "complete" if self.verdict == "valid" else "failed"
         return run | {
-            "seed": self.seed, "status": CARRIED[self.verdict], "verdict": self.verdict, "host_late": False,
-            "emulated_s": self.emulated_s,
+            "seed": self.seed, "status": status, "verdict": self.verdict, "host_late": False, "emulated_s": self.emulated_s,
         }  # fmt: skip
 
 
@@ -133,8 +133,7 @@ def runs_in(directory: Path, description: Mapping[str, Any]) -> dict[tuple[str, 
         if cell is not None:
             values = {axis: plain(cell["axes"].get(axis)) for axis in description["axes"]}
             columns = {"profile": cell.get("profile") or ""} | values | {VARIANT: cell["variant"] or ""}
-            run = row.as_run(columns)
-            found[cell["name"], row.seed] = run if row.verdict == "valid" else run | {"status": "failed"}  # in no mean
+            found[cell["name"], row.seed] = row.as_run(columns)
     return found
 
 

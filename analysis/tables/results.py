@@ -7,7 +7,7 @@ formats/results.md defines the columns. A mean is over the runs that are complet
 import csv
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -113,7 +113,7 @@ class Results:
     experiment: Experiment
     rows: list[dict[str, Any]]
     summary: list[dict[str, Any]]
-    kept: Mapping[tuple[str, int], Row] = field(default_factory=dict)  # rows of earlier runs, by cell and seed
+    kept: Mapping[tuple[str, int], Row] = field(default_factory=dict)  # rows of earlier runs that count, by cell and seed
 
 
 def collect(
@@ -131,7 +131,8 @@ def collect(
         experiment = _json(path)
     description = Experiment.of(experiment, out_dir)
     rows = _rows(out_dir, description.axes, find_runs(out_dir).runs if runs is None else runs)
-    return Results(out_dir, description, rows, summarise(joined(rows, kept), description), kept)
+    valid = {at: row for at, row in kept.items() if counts(row)}
+    return Results(out_dir, description, rows, summarise(joined(rows, valid), description), valid)
 
 
 def write_tables(results: Results) -> list[Path]:
@@ -196,7 +197,12 @@ def joined(runs: Iterable[Row], kept: Mapping[tuple[str, int], Row]) -> list[Row
     runs = list(runs)
     of_runs = {place(run): run for run in runs if counts(run)}
     others = [run for run in runs if place(run) not in of_runs and place(run) not in kept]
-    return [*of_runs.values(), *others, *(run for at, run in kept.items() if at not in of_runs)]
+    return [*of_runs.values(), *others, *_beside(of_runs.keys(), kept)]
+
+
+def _beside(of_runs: Collection[tuple[str, int]], kept: Mapping[tuple[str, int], Row]) -> Iterator[Row]:
+    """The kept rows for which no run that counts is in the folder."""
+    return (row for at, row in kept.items() if at not in of_runs)
 
 
 def place(run: Row) -> tuple[str, int]:
@@ -231,15 +237,13 @@ def summarise(rows: Iterable[Row], experiment: Experiment) -> list[dict[str, Any
 
 
 def endings_of_cells(results: Results) -> dict[tuple[Any, ...], list[str]]:
-    """`5 valid`, or `3 valid`, `2 void`, `4 kept`: the number of runs of each ending, and of kept rows that count, in a cell that
-    has any."""
+    """`5 valid`, or `3 valid`, `2 void`, `4 kept`: the number of runs of each ending, and of kept rows, in a cell that has
+    any."""
     counted: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
     for run in results.rows:
         counted[cell_of(run, results.experiment.axes)][ending(run)] += 1
-    of_runs = {place(run) for run in results.rows if counts(run)}
-    for at, row in results.kept.items():
-        if at not in of_runs and counts(row):
-            counted[cell_of(row, results.experiment.axes)][KEPT] += 1
+    for row in _beside({place(run) for run in results.rows if counts(run)}, results.kept):
+        counted[cell_of(row, results.experiment.axes)][KEPT] += 1
     return {cell: [f"{count[kind]} {kind}" for kind in (*ENDINGS, KEPT) if count[kind]] for cell, count in counted.items()}
 
 

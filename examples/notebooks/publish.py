@@ -46,7 +46,8 @@ def without_machine(notebook: Any, folder: Path) -> Any:
 
 def verdicts(folder: Path) -> list[str]:
     """The verdict of each run of the results in a folder."""
-    return [row["verdict"] for table in folder.glob("results/*/table.csv") for row in csv.DictReader(table.open())]
+    tables = (table.read_text().splitlines() for table in folder.glob("results/*/table.csv"))
+    return [row["verdict"] for lines in tables for row in csv.DictReader(lines)]
 
 
 def publish(path: Path) -> bool:

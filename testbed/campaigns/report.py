@@ -73,7 +73,7 @@ class Report:
         self.contradicted = 0  # runs of which a cross-check failed
         self.reason = ""  # of a single suspect, void or failed run
         self.missing: dict[tuple[str, int], bool] = {}
-        self.kept: dict[tuple[str, int], dict[str, Any]] = {}  # rows of earlier runs that count in the answers, by cell and seed
+        self.kept: dict[tuple[str, int], dict[str, Any]] = {}  # rows of earlier runs, by cell and seed
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
     def make(self, analyse_again: bool = False) -> None:
@@ -87,8 +87,7 @@ class Report:
         # if every run was changed or lost files, the earlier tables are all that is left
         self.kept_tables = not self.found.runs and bool(self.found.left_out) and (self.directory / "table.csv").exists()
         self.kept = runs_in(self.directory, self.description)
-        valid = {at: row for at, row in self.kept.items() if tables.counts(row)}  # the others say that a run has ended
-        self.results = tables.collect(self.directory, self.description, self.found.runs, valid)
+        self.results = tables.collect(self.directory, self.description, self.found.runs, self.kept)
         runs, summary = self.results.rows, [] if self.kept_tables else self.results.summary
         if not self.kept_tables:
             tables.write_tables(self.results)
@@ -267,7 +266,7 @@ class Report:
 
     def kept_text(self) -> str:
         """Describe the rows of earlier runs."""
-        count = sum(run["status"] == "complete" for run in self.kept.values())
+        count = len(self.results.kept) if self.results else 0
         rows = f"{count} {'row' if count == 1 else 'rows'} of earlier runs"
         return f"{rows} (kept.csv) count in means, answers and paired differences; table.csv has none of them"
 

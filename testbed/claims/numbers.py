@@ -76,8 +76,7 @@ class Numbers:
             for cell in experiment.cells
         }
         rows = kept.rows_of(experiment, self.folder)
-        runs = [row.as_run(values[row.scenario]) for row in rows.rows]
-        runs += [row.as_run(values[row.scenario]) | {"status": "failed"} for row in rows.not_valid]  # in no mean
+        runs = [row.as_run(values[row.scenario]) for row in (*rows.rows, *rows.not_valid)]
         answers = answers_of(json.loads(experiment.to_json()), runs)
         return Sized(tuple(experiment.axes), tuple(values.values()), runs, answers)
 

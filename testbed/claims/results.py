@@ -43,8 +43,9 @@ def write() -> str:
 
 def table(answers: Iterable[Answered]) -> str:
     """The answers that have rows, what their intervals are by, and how many questions have no rows."""
-    shown = [(each, difference) for each in answers if (difference := difference_of(each)) is not None]
-    missing = [each for each in answers if difference_of(each) is None]
+    every = [(each, difference_of(each)) for each in answers]
+    shown = [(each, difference) for each, difference in every if difference is not None]
+    missing = len(every) - len(shown)
     notes = []
     if shown:
         methods = {each.answer.method for each, _ in shown}
@@ -57,7 +58,7 @@ def table(answers: Iterable[Answered]) -> str:
                 "no zero."
             )
     if missing:
-        notes.append(f"{len(missing)} {'comparison has' if len(missing) == 1 else 'comparisons have'} {NO_ROWS}.")
+        notes.append(f"{missing} {'comparison has' if missing == 1 else 'comparisons have'} {NO_ROWS}.")
     head = ["question", "of", "difference", "pairs", "interval by", "answer"]
     rows = [
         marked.row([each.asked.question.question, place_of(each.asked.where), difference, *_answer(each)])

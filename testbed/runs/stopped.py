@@ -69,6 +69,16 @@ class StopSummary:
         return {program: round(stopped_s, 3) for program, stopped_s in self.seconds.items()}
 
 
+def own_turns_s() -> float:
+    """For how long the first thread of this process has run or waited for a processor, seconds; 0 from a kernel that does not
+    count it (CONFIG_SCHED_INFO)."""
+    try:
+        ran_ns, waited_ns, _turns = kernel_files.read("/proc/self/schedstat").split()
+    except (OSError, ValueError):
+        return 0.0
+    return (int(ran_ns) + int(waited_ns)) / 1e9
+
+
 class StoppedPrograms:
     """Looks at the processes of a run's control group, from `watching` on; `tick` may be called more often than TICK_S."""
 
@@ -80,10 +90,10 @@ class StoppedPrograms:
         without: Collection[str] = (),
         only_children: bool = False,
         clock: Callable[[], float] = time.monotonic,
-        turns: Callable[[], float] | None = None,
+        turns: Callable[[], float] = own_turns_s,
     ) -> None:
         """`without`: names of children that may stop as they like (the shells of stations). `only_children`: other programs may,
-        too, unless a child has started them (in a session they are its user's). `turns`: as `own_turns_s`."""
+        too, unless a child has started them (in a session they are its user's). `clock` and `turns` are in seconds."""
         self.summary, self._only_children = StopSummary(), only_children
         self._group, self._children, self._without, self._clock = group, children, frozenset(without), clock
         self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
@@ -91,8 +101,8 @@ class StoppedPrograms:
         self._round_s, self._frozen = 0.0, set[int]()
         self._others, self._below = list[int](), list[int]()  # that are no children; of those, the ones below a child
         self._freezer = cgroup.version_1_mounts().get("freezer")
-        self._turns = turns or own_turns_s
-        self._at_s, self._turns_s = clock(), self._turns()
+        self._turns, self._turns_s = turns, turns()
+        self._at_s = clock()
         self._next_child = 0
         self._continued = False
         _on_continue(self._note_own_stop)
@@ -225,16 +235,6 @@ class StoppedPrograms:
         if pid in self._since:
             name, since_s = self._since.pop(pid)
             self.summary.add(name, now_s - since_s)
-
-
-def own_turns_s() -> float:
-    """For how long the first thread of this process has run or waited for a processor, seconds; 0 from a kernel that does not
-    count it (CONFIG_SCHED_INFO)."""
-    try:
-        ran_ns, waited_ns, _turns = kernel_files.read("/proc/self/schedstat").split()
-    except (OSError, ValueError):
-        return 0.0
-    return (int(ran_ns) + int(waited_ns)) / 1e9
 
 
 def _on_continue(handler: Callable[[int, object], None] | signal.Handlers) -> None:
