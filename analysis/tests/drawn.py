@@ -31,7 +31,7 @@ class Series:
 
     label: str
     points: list[tuple[float, float]]
-    half_widths: list[float] | None
+    half_widths: list[float | None] | None
     colour: str
     marker: str
     line: str
@@ -165,10 +165,11 @@ def _series(line: Line2D, bars: ErrorbarContainer | None) -> Series:
     )  # fmt: skip
 
 
-def _half_widths(bars: ErrorbarContainer | None) -> list[float] | None:
+def _half_widths(bars: ErrorbarContainer | None) -> list[float | None] | None:
+    """None for each point without a bar (its half width is NaN)."""
     if bars is None or not bars[2]:
         return None
-    return [_number((high[1] - low[1]) / 2) for low, high in bars[2][0].get_segments()]
+    return [_number((ends[1][1] - ends[0][1]) / 2) if len(ends) else None for ends in bars[2][0].get_segments()]
 
 
 def _rectangle(patch: Rectangle) -> Box:

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from testbed.host import privileges
+from testbed.host import algorithms, privileges
 from testbed.programs import BUILT, ROOT
 
 USER = 61_234  # of no account, and none of systemd's dynamic users (61184 to 65519 are free for them on demand alone)
@@ -175,7 +175,7 @@ def test_the_routes_of_our_daemons_set_tcp(user: User, protocol: str) -> None:
 REFUSED = {
     "tcp=vegas": "eBPF",
     "tcp=elfn(newreno)": "eBPF",
-    "tcp=yeah": "sudo modprobe tcp_yeah",
+    "tcp=yeah": "sudo modprobe tcp_yeah" if "yeah" in algorithms.available() else 'this kernel has no "yeah"; use one of ',
     "stations=hwsim": "a radio of mac80211_hwsim needs root; run it with sudo",
     "rto_initial=3": "needs root; run it with sudo",
     "capture_program=tcpdump": "needs root; run it with sudo",

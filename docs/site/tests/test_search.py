@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("material", reason="MkDocs is missing; run ./setup.sh --pages")
 from docs.site.repository import ROOT
 from docs.site.tests.test_build import site  # noqa: F401  (a fixture)
 from testbed.view.tests.test_page import MISSING, browser, until  # noqa: F401  (browser is a fixture)

@@ -376,5 +376,5 @@ plan.listen(open);
 showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, settled: () => settled, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, terminals: terminal.texts, scaleOfText, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, mapDrawn: map.drawn, settled: () => settled, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, terminals: terminal.texts, scaleOfText, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));

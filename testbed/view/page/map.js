@@ -61,6 +61,10 @@ export function shown() {
   return view && !view.fits ? [view.x, view.y, canvas.clientWidth / view.perMetre] : null;
 }
 
+export function drawn() {
+  return view !== null;
+}
+
 export function widthOfMap() {
   return canvas.clientWidth / view.perMetre;
 }

@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
 ]  # fmt: skip
 
+MAP_DRAWN = "window.manetView.mapDrawn()"
 STANDING = {"hops": 2, "window": 4, "duration": 30, "tcp": "newreno", "routing": "static"}
 
 # At each picture from now on: what the details say of the radio, against the button and the list (a second for its next round).
@@ -199,8 +200,7 @@ def test_fit_includes_the_ranges_that_are_shown(browser, tmp_path: Path):  # noq
     scenario.write_text('topology = "grid"\nrows = 2\ncolumns = 2\nspacing = 600\nduration = 5\n')
     per_metre = "window.manetView.toScreen([1, 0])[0] - window.manetView.toScreen([0, 0])[0]"
     with view(scenario) as served, planned(browser, served) as page:
-        until(page, "window.manetView.state.movement")
-        page.wait_for_timeout(200)
+        until(page, MAP_DRAWN)
         sense = page.evaluate("window.manetView.state.about.sense_m")
         box = page.locator("#map").bounding_box()
         for x, y in ((-sense, 0), (600 + sense, 0), (0, 600 + sense), (0, -sense)):
@@ -216,8 +216,7 @@ def test_ranges_shrink_near_stations_to_a_third_at_most(browser, tmp_path: Path)
     scenario.write_text("hops = 1\nspacing = 50\nduration = 5\n")
     per_metre = "window.manetView.toScreen([1, 0])[0] - window.manetView.toScreen([0, 0])[0]"
     with view(scenario) as served, planned(browser, served) as page:
-        until(page, "window.manetView.state.movement")
-        page.wait_for_timeout(200)
+        until(page, MAP_DRAWN)
         before = page.evaluate(per_metre)
         page.uncheck("#show-ranges")
         until(page, f"Math.abs({per_metre} - {3 * before}) < 0.01")
@@ -253,8 +252,7 @@ def test_the_walls_of_a_scenario_are_drawn_where_they_are(browser, tmp_path: Pat
     scenario = tmp_path / "walled.toml"
     scenario.write_text("hops = 1\nduration = 2\nwalls = [{ from = [60, -80], to = [60, 80], loss_db = 6 }]\n")
     with view(scenario) as served, planned(browser, served) as page:
-        until(page, "window.manetView.state.movement")
-        page.wait_for_timeout(200)
+        until(page, MAP_DRAWN)
         (x, y), (empty, _) = (page.evaluate("at => window.manetView.toScreen(at)", [metres, 40]) for metres in (60, 90))
         picture = Image.open(io.BytesIO(page.locator("#map").screenshot())).convert("L")
         contrast = [

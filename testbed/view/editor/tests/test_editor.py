@@ -25,6 +25,7 @@ from scenarios.definition import load_scenario
 from testbed.programs import ROOT
 from testbed.view.app import PAGE
 
+FLOW = '    { from = "sta1", to = "sta3" },'
 PLACED = [[0, 0], [200, 0], [400, 0]]
 
 
@@ -114,10 +115,10 @@ def test_three_clicks_and_a_flow_are_a_scenario_that_manet_run_takes(edited, tmp
     assert picture["links"] == [["sta1", "sta2"], ["sta2", "sta3"]] and picture["flows"][0]["hops"] == 2
     assert picture["range_m"] == pytest.approx(250, abs=1)
     edited.change(op="move_stations", places={"sta3": [1000, 0]})
-    found = edited.ask("check")
+    found, lines = edited.ask("check"), edited.ask("state")["text"].splitlines()
     assert found["problem"] == {
         "text": "there is no path from sta1 to sta3 at the start positions; place the stations within range of each other "
-        '(key "positions"), or remove the flow', "path": ["flows", 0], "line": None,
+        '(key "positions"), or remove the flow', "path": ["flows", 0], "line": lines.index(FLOW) + 1,
     } and found["picture"]["flows"][0]["hops"] is None  # fmt: skip
     edited.change(op="undo")
     assert edited.save()[0] == 200
