@@ -54,6 +54,7 @@ class Experiment:
     plot: Plot | None = None
     questions: tuple[Question, ...] = ()
     looks: tuple[int, int] = (1, MAX_PAIRS)  # seeds of the first look of a campaign, and the limit of seeds
+    asked_only: bool = False  # without the cells that no question compares
     definition: tuple[tuple[str, str], ...] = ()  # name and text of a user's own file and of its bases
 
     def to_json(self, resume: str = "") -> str:
@@ -81,6 +82,8 @@ class Experiment:
         if self.questions:
             questions = [question.model_dump(mode="json", by_alias=True, exclude_none=True) for question in self.questions]
             text |= {"questions": questions, "looks": list(self.looks)}
+        if self.asked_only:
+            text |= {"asked_only": True}
         if self.definition:
             text |= {"definition": [{"name": name, "text": content} for name, content in self.definition]}
         return json.dumps(text, indent=1) + "\n"

@@ -5,6 +5,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from analysis.decisions.answers import chosen_cells
 from record.files import read_object
 from record.found_runs import FoundRuns
 from testbed.programs import INSTALLATION
@@ -17,21 +18,26 @@ def missing_runs(directory: Path, description: dict[str, Any], found_runs: Found
     """Cell and seed of each run of experiment.json that has not ended; True for an interrupted one."""
     left_out, runs = {directory / name for name in found_runs.left_out}, set(found_runs.runs)
     missing = {}
-    for cell in description["cells"]:
-        for seed in range(1, description.get("seeds", 0) + 1):
-            run = directory / cell["name"] / f"seed-{seed}"
-            if run in left_out:
-                continue
-            if run not in runs:
-                missing[cell["name"], seed] = False
-            elif read_object(run / "run.json").get("status") == INTERRUPTED:
-                missing[cell["name"], seed] = True
+    for cell, seed in _asked_for(description):
+        run = directory / cell / f"seed-{seed}"
+        if run in left_out:
+            continue
+        if run not in runs:
+            missing[cell, seed] = False
+        elif read_object(run / "run.json").get("status") == INTERRUPTED:
+            missing[cell, seed] = True
     return missing
+
+
+def _asked_for(description: dict[str, Any]) -> list[tuple[str, int]]:
+    """Cell and seed of each run of experiment.json."""
+    chosen, seeds = chosen_cells(description), range(1, description.get("seeds", 0) + 1)
+    return [(cell["name"], seed) for cell in description["cells"] if cell["name"] in chosen for seed in seeds]
 
 
 def line(directory: Path, description: dict[str, Any], missing: dict[tuple[str, int], bool]) -> str:
     """`19 of 24; missing: dsdv seeds 1 to 3, aodv seed 2 (interrupted); finish with ./manet run NAME ... --resume`."""
-    total = len(description["cells"]) * description["seeds"]
+    total = len(_asked_for(description))
     groups = [
         f"{cell} {_seeds([seed for (_, seed), _ in members])}{' (interrupted)' if interrupted else ''}"
         for (cell, interrupted), grouped in groupby(missing.items(), key=lambda item: (item[0][0], item[1]))

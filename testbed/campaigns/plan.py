@@ -15,6 +15,7 @@ from analysis.decisions.answers import (
     answer_by_seed,
     asked_of,
     cells_wanted,
+    chosen_cells,
     seeds_of_cells,
 )
 from analysis.decisions.question import VARIANT
@@ -29,15 +30,14 @@ Row = Mapping[str, Any]  # of table.csv
 
 @dataclass
 class MemberPlan:
-    """The runs of one experiment. `description`: the content of its experiment.json; `seeds`: of the size; `asked_only`: without
-    the cells that no question compares; `kept`: rows of earlier runs that count as done, by cell and seed."""
+    """The runs of one experiment. `description`: the content of its experiment.json; `seeds`: of the size; `kept`: rows of
+    earlier runs that count as done, by cell and seed."""
 
     experiment: str
     description: Mapping[str, Any]
     cells: Sequence[Cell]
     seeds: int
     directory: Path
-    asked_only: bool = False
     kept: Mapping[tuple[str, int], Row] = field(default_factory=dict)
     _by_cell: dict[Values, dict[int, Row]] = field(default_factory=dict)
     _answers: dict[int, Answered] = field(default_factory=dict)  # the last ones, by the question's number
@@ -49,8 +49,8 @@ class MemberPlan:
         self._keys = [*self.description["axes"], VARIANT]
         self._asked = asked_of(self.description)
         self._values = {cell.name: self._values_of(cell) for cell in self.cells}
-        asked_cells = {tuple(cell.values()) for each in self._asked for cell in each.cells}
-        self._chosen = [cell for cell in self.cells if not self.asked_only or self._values[cell.name] in asked_cells]
+        chosen = chosen_cells(self.description)
+        self._chosen = [cell for cell in self.cells if cell.name in chosen]
         self._columns = {*OF_ALL, *self._keys, *(each.question.metric for each in self._asked)}
         self._by_cell = seeds_of_cells(map(self._part, self.kept.values()), self._keys)
 

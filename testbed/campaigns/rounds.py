@@ -39,11 +39,10 @@ Workflow = Callable[[Path], None]  # carries out the batches in a folder
 
 @dataclass(frozen=True)
 class Member:
-    """An experiment of the campaign in its folder of results; `asked_only`: without the cells that no question compares."""
+    """An experiment of the campaign in its folder of results."""
 
     experiment: Experiment
     directory: Path
-    asked_only: bool = False
 
     @cached_property
     def plan(self) -> MemberPlan:
@@ -51,7 +50,7 @@ class Member:
         experiment: Experiment = self.experiment
         description = json.loads(experiment.to_json())
         kept = runs_in(self.directory, description)
-        plan = MemberPlan(experiment.name, description, experiment.cells, experiment.seeds, self.directory, self.asked_only, kept)
+        plan = MemberPlan(experiment.name, description, experiment.cells, experiment.seeds, self.directory, kept)
         folders = self._folders()
         rows = {place(row): row for row in collect_runs(self.directory, tuple(experiment.axes))} if folders else {}
         for task in folders:

@@ -182,7 +182,7 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
             experiment = replace(experiment, questions=questions, seeds=seeds)
         if options.asked and name in options.names and not experiment.questions:
             raise UsageError(f"{name}: has no questions, so --asked leaves no run of it; leave out --asked")
-        members.append(Member(experiment, directory / experiment.name, options.asked))
+        members.append(Member(replace(experiment, asked_only=options.asked), directory / experiment.name))
     return members
 
 

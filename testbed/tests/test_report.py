@@ -302,6 +302,19 @@ def test_missing_runs_of_the_experiment_are_named_with_the_next_command(results,
     ]  # fmt: skip
 
 
+def test_only_cells_that_a_question_compares_miss_runs_where_only_they_are_run(results):
+    cells = [{"name": name, "variant": name, "axes": {}, "profile": "period"} for name in ("all", "dsdv", "olsr")]
+    question = {"question": "?", "claim": "more", "metric": "acked_kbps", "compared": "dsdv", "with": "all", "matters": 1}
+    rewritten(results, seeds=2, cells=cells, questions=[question], looks=[2, 4])
+    report = Report(results)
+    report.make()
+    assert set(report.missing) == {("all", 2), ("dsdv", 1), ("dsdv", 2), ("olsr", 1), ("olsr", 2)}
+    rewritten(results, asked_only=True)
+    report = Report(results)
+    report.make()
+    assert set(report.missing) == {("all", 2), ("dsdv", 1), ("dsdv", 2)}
+
+
 @pytest.mark.parametrize(("status", "verdict"), [("failed", "valid"), ("late", "valid"), ("complete", "void")])
 def test_a_run_that_failed_or_stayed_void_is_status_1(results, status, verdict, capsys):
     """One that failed because its host was late stayed void."""

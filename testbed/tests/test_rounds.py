@@ -44,7 +44,7 @@ def test_cells_that_no_question_compares_can_be_left_out(tmp_path, rounds):
     (tmp_path / "e.toml").write_text(TEXT.replace("hops = [1, 2]", "hops = [1, 2, 3]"))
     workers = Workers(clear)
     campaign = rounds(workers)
-    campaign.members = [replace(member, asked_only=True) for member in campaign.members]
+    campaign.members = [Member(replace(member.experiment, asked_only=True), member.directory) for member in campaign.members]
     campaign.run()
     assert {name for name, _ in workers.runs} == {"hops1", "hops2"}
 
