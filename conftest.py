@@ -6,6 +6,7 @@ The marks `root` and `alone` (pyproject.toml) decide when a test runs: testbed/c
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -69,6 +70,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("alone") and not item.get_closest_marker("root"):
             raise pytest.UsageError(f"{item.nodeid}: alone without root: tests that need no root run in parallel")
+
+
+@pytest.fixture(autouse=True)
+def no_run_left() -> Iterator[None]:
+    """Ends the runs that a test has started in the background and left, as one that fails in the middle does: they would keep
+    network namespaces and radios. Those of fixtures that several tests share go on."""
+    before = threading.enumerate()
+    yield
+    for thread in threading.enumerate():
+        if thread not in before and hasattr(thread, "end_run"):  # of testbed/tests/running.py, which most tests do not import
+            thread.end_run()
 
 
 @pytest.fixture

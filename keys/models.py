@@ -1,5 +1,7 @@
 """Common parts of the models of a scenario's keys."""
 
+from typing import Self
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -11,6 +13,13 @@ class Strict(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+
+    def __copy__(self) -> Self:
+        """A copy without cached properties: `model_copy` gives it other values than they were computed from."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 class KeyProblem(ValueError):

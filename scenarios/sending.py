@@ -97,18 +97,16 @@ class TrafficKeys(MovementKeys):
 
     def tcp_flows_at(self, station: str) -> list[tuple[int, Flow]]:
         """The TCP flows that end at a station or host, with their numbers from 0."""
-        if self._tcp_flows_by_end[0] is not self.flows:  # those of the scenario of which this is a copy
-            del self.__dict__["_tcp_flows_by_end"]
-        return self._tcp_flows_by_end[1].get(station, [])
+        return self._tcp_flows_by_end.get(station, [])
 
     @cached_property
-    def _tcp_flows_by_end(self) -> tuple[tuple[Flow, ...], dict[str, list[tuple[int, Flow]]]]:
-        """The flows, and the TCP flows of each end: kept, since the configuration of every station asks for its own."""
+    def _tcp_flows_by_end(self) -> dict[str, list[tuple[int, Flow]]]:
+        """The TCP flows of each end: kept, since the configuration of every station asks for its own."""
         by_end: dict[str, list[tuple[int, Flow]]] = {}
         for index, flow in enumerate(self.flows):
             for end in dict.fromkeys((flow.source, flow.target)) if flow.has_tcp else ():
                 by_end.setdefault(end, []).append((index, flow))
-        return self.flows, by_end
+        return by_end
 
     def tcps_at(self, station: str) -> list[Tcp]:
         """The TCPs of the flows that end at a station or host."""

@@ -46,8 +46,11 @@ _THIN = {"X": "x", "P": "+", "*": "1"}  # an ACK's marker instead of a segment's
 _SPARE = [(style.ORANGE, "X"), (style.BLACK, "P"), (style.ORANGE, "P"), (style.BLACK, "X")]
 
 
-def draw(story: Story, content: str, file: Path, begin_s: float | None = None, end_s: float | None = None) -> list[Path]:
-    """Draw `content` (of CONTENTS) into `file` (.png) and a PDF of the same name; returns both. Both times (s) bound the axis."""
+def draw(
+    story: Story, content: str, file: Path, begin_s: float | None = None, end_s: float | None = None, *, lead: str = "",
+) -> list[Path]:  # fmt: skip
+    """Draw `content` (of CONTENTS) into `file` (.png) and a PDF of the same name; returns both. Both times (s) bound the axis;
+    `lead`: the title's first words."""
     if file.suffix != ".png":
         raise RunFileError(f"{file}: figures are written as .png (and as .pdf); give a name that ends in .png")
     span = window_of(story, begin_s, end_s)
@@ -58,7 +61,8 @@ def draw(story: Story, content: str, file: Path, begin_s: float | None = None, e
         axes[-1].set_xlim(*span)
         axes[-1].set_xlabel("time since the start of the traffic (s)")
         above = 12 if story.scenario_events else 3  # points over the upper panel, where the events' names are
-        axes[0].set_title(f"{story.flow.name}: {story.flow.source} to {story.flow.target}, {story.tcp}", loc="left", pad=above)
+        title = f"{lead}{story.flow.name}: {story.flow.source} to {story.flow.target}, {story.tcp}"
+        axes[0].set_title(title, loc="left", pad=above)
         for one in axes:
             _draw_frame(one, story)
         _name_scenario_events(axes[0], story, span)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from textwrap import fill
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -19,6 +20,7 @@ from record.files import read_json
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 ROOM = 1.06
 TITLE_SIZE = 9
+NOTE_CHARACTERS_PER_IN = 21  # of the font of `write_note`
 FEW = 2  # runs: their mean says little
 ENOUGH = 4  # runs of which an interval is always drawn
 SUSPECTS = "suspects"  # the name (gid) of rings round suspect runs
@@ -57,8 +59,10 @@ def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metri
 
 
 def write_note(axes: Axes, text: str) -> None:
-    """Write the lowest line of the page of these axes."""
-    axes.figure.supxlabel(text, fontsize=6.5, color=style.GREY)
+    """Write the lowest line of the page of these axes, or two where the page is too narrow for it."""
+    page = axes.figure
+    lines = fill(text, int(NOTE_CHARACTERS_PER_IN * page.bbox.width / page.dpi))
+    page.supxlabel(lines, fontsize=6.5, color=style.GREY)
 
 
 def write_few(axes: Axes, rows: list[dict[str, Any]]) -> None:

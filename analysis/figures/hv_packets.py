@@ -21,7 +21,7 @@ def draw(out_dir: Path) -> list[Path]:
     story, stall = most_stalled(out_dir)
     begin_s = max(0.0, stall.begin_s - BEFORE_S)
     end_s = min(stall.end_s + AFTER_S, stall.begin_s + MAX_SPAN_S)
-    return flow_plots.draw(story, flow_plots.PACKETS, out_dir / "hv_packets.png", begin_s, end_s)
+    return flow_plots.draw(story, flow_plots.PACKETS, out_dir / "hv_packets.png", begin_s, end_s, lead="one run, ")
 
 
 def most_stalled(out_dir: Path) -> tuple[Story, Stall]:

@@ -65,7 +65,7 @@ def test_hv_packets_draws_the_begin_of_the_longest_stall(campaign):
     assert panel.texts == ["sta1", "sta1"], "who dropped them"
     # from 1.5 s before the stall (not before the traffic) to 5 s after its begin
     assert panel.xlim == (0, pytest.approx(5.95, abs=0.03))
-    assert (panel.title, drawn.legend) == ("flow1: sta1 to sta3, newreno", list(panel.named))
+    assert (panel.title, drawn.legend) == ("one run, flow1: sta1 to sta3, newreno", list(panel.named))
 
 
 def test_hv_trace_writes_the_columns_of_the_published_table(campaign):

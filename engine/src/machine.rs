@@ -31,3 +31,18 @@ pub trait Machine {
         self.next_timeout()
     }
 }
+
+/// The machine that does nothing, for a driver that only watches descriptors.
+impl Machine for () {
+    type Input = ();
+    type Output = ();
+
+    fn handle(&mut self, _: Instant, (): ()) {}
+    fn handle_timeout(&mut self, _: Instant) {}
+    fn poll_output(&mut self) -> Option<()> {
+        None
+    }
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+}

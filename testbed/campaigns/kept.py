@@ -132,7 +132,8 @@ def is_folder_of_rows(directory: Path) -> bool:
 
 def without_runs(rows: Path, results: Path) -> Path:
     """Make a folder of results that has the kept rows of an experiment, docs/results/NAME, and no run: `results`/NAME-rows. Its
-    size is the one that has more rows. UsageError without any that counts."""
+    size is the one that has more rows. UsageError without any that counts. The folder asks for no seed: its rows are those that
+    were kept, however many its campaign needed, so none is missing."""
     from analysis.tables.kept_rows import KEPT, merged, write
 
     if rows.name not in names():
@@ -143,7 +144,7 @@ def without_runs(rows: Path, results: Path) -> Path:
         raise UsageError(f"{rows}: no row counts for an experiment of today; run it: ./manet campaign {rows.name} --quick")
     directory = results / f"{rows.name}-rows"
     directory.mkdir(parents=True, exist_ok=True)
-    write_atomic(directory / "experiment.json", experiment.to_json())
+    write_atomic(directory / "experiment.json", replace(experiment, seeds=0).to_json())
     write(directory / KEPT, merged(counted.rows, counted.not_valid))
     return directory
 

@@ -311,9 +311,18 @@ class Report:
             ("void", changed, bool(self.found.left_out)),
             ("incomplete", unfinished, bool(self.missing or count["interrupted"])),
             ("suspect", late, count["suspect"] > 0),
-            ("none", "there are no runs but kept rows" if self.kept else "there are no runs", not count.total()),
+            ("none", self._without_runs(), not count.total()),
             ("valid", "the host kept up with the air in every run", True),
         ]
+
+    def _without_runs(self) -> str:
+        """What there is instead of runs, and how many cells have not even that."""
+        if not self.kept:
+            return "there are no runs"
+        cells = {cell["name"] for cell in self.description["cells"]}
+        empty = len(cells - {cell for cell, _ in self.kept})
+        some = f", of which {empty} of {len(cells)} cells {'has' if empty == 1 else 'have'} none" if empty else ""
+        return f"there are no runs but kept rows{some}"
 
     def _named(self) -> str:
         """The runs that are not valid, in brackets; empty without any."""

@@ -96,8 +96,8 @@ def _report(options: argparse.Namespace) -> int:
     from testbed.campaigns.report import Report
 
     figure = options.figure and _figure(options.figure)
-    directory, of_rows = options.directory, kept.is_folder_of_rows(options.directory)
-    if of_rows:
+    directory = options.directory
+    if kept.is_folder_of_rows(directory):
         directory = kept.without_runs(directory.resolve(), results_folder())
     if options.html:
         made: HtmlReport | Report = HtmlReport(directory, {directory.resolve().name: figure} if figure else {})
@@ -110,7 +110,7 @@ def _report(options: argparse.Namespace) -> int:
         made.print()
     if options.rows:
         _keep(made.reports if isinstance(made, HtmlReport) else [made])
-    return 0 if made.is_complete or (of_rows and not made.has_bad_runs) else 1
+    return 0 if made.is_complete else 1
 
 
 def _figure(written: str) -> str:

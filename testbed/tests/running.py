@@ -103,18 +103,24 @@ def acting_network(network: Any, folder: Path) -> LiveNetwork:
     return live
 
 
-class Background:
-    """run_scenario in a thread; `at` waits for a stage, `result` for the end."""
+class Background(threading.Thread):
+    """run_scenario in a thread; `at` waits for a stage, `result` for the end. A run that a test leaves under way, as one that
+    fails in the middle does, is ended after the test (conftest.py)."""
 
-    def __init__(self, scenario: Scenario, directory: Path, *, deadline_s: float = DEADLINE_S, **options: object) -> None:
+    def __init__(
+        self, scenario: Scenario, directory: Path, *, deadline_s: float = DEADLINE_S, cancel: threading.Event | None = None,
+        **options: object,
+    ) -> None:  # fmt: skip
+        super().__init__(daemon=True)
         self.directory, self.stages, self._changed, self.deadline_s = directory, [], threading.Condition(), deadline_s
+        self._scenario, self._options, self._cancel = scenario, options, cancel or threading.Event()
         self._outcome: list = []
-        self._thread = threading.Thread(target=self._run, args=(scenario, options), daemon=True)
-        self._thread.start()
+        self.start()
 
-    def _run(self, scenario: Scenario, options: dict) -> None:
+    def run(self) -> None:
+        how = {"progress": self._note, "programs": BUILT, "cancel": self._cancel, **self._options}
         try:
-            self._outcome.append(run_scenario(scenario, 1, self.directory, progress=self._note, programs=BUILT, **options))
+            self._outcome.append(run_scenario(self._scenario, 1, self.directory, **how))
         except Exception as problem:
             self._outcome.append(problem)
         with self._changed:
@@ -136,8 +142,14 @@ class Background:
         assert not self._outcome, f"ended before {stage} {fraction}: {self._outcome}"
         return self
 
+    def end_run(self) -> None:
+        """Interrupt the run, and wait until everything is torn down."""
+        self._cancel.set()
+        self.join(self.deadline_s)
+        assert not self.is_alive(), f"not ended within {self.deadline_s:g} s: {self.stages[-1:]}"
+
     def result(self) -> RunResult:
-        self._thread.join(self.deadline_s)
+        self.join(self.deadline_s)
         assert self._outcome, f"still running after {self.deadline_s:g} s: {self.stages[-1:]}"
         if isinstance(self._outcome[0], Exception):
             raise self._outcome[0]

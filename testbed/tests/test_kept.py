@@ -115,6 +115,22 @@ def test_a_folder_of_rows_alone_gives_the_table_the_figure_and_the_answers(tmp_p
     assert len(read(kept.without_runs(rows, tmp_path) / "kept.csv")) == len(report.kept), "it is made anew"
 
 
+def test_no_run_is_missing_of_rows_alone_if_a_cell_lacks_its_first_seed_or_every_seed(tmp_path, monkeypatch, capsys):
+    """A run that was void has no row, and a cell may wait for its first campaign. Those of plain Reno are in the file of
+    hv-fig12, which this folder does not have."""
+    rows = read(kept.FOLDER / "hv-fig14" / "runs.csv")
+    lacks_first, lacks_all = sorted({row.scenario for row in rows})[:2]
+    left = [row for row in rows if row.scenario != lacks_all and (row.scenario, row.seed) != (lacks_first, 1)]
+    write(kept.file_of("hv-fig14", tmp_path), left)
+    monkeypatch.setattr("testbed.commands.report.results_folder", lambda: tmp_path)
+    status = manet.main(["report", str(tmp_path / "hv-fig14")])
+    lines = capsys.readouterr().out.splitlines()
+    assert not [line for line in lines if line.startswith("runs ")]
+    assert "  none (0 valid, 0 suspect, 0 void): " in lines[-1]
+    assert lines[-1].endswith("there are no runs but kept rows, of which 3 of 6 cells have none")
+    assert status == 0
+
+
 def test_rows_of_no_experiment_or_of_none_that_counts_are_refused_in_one_line(tmp_path):
     for name, text in (("odd", "is no experiment of this checkout"), ("hv-fig14", "no row counts")):
         (tmp_path / name).mkdir()

@@ -288,23 +288,7 @@ mod tests {
     use super::*;
     use crate::host::raise_descriptor_limit;
     use manet_engine::real_time::RealTime;
-    use manet_engine::{Instant, Machine};
     use nix::sys::socket::connect;
-
-    struct Quiet;
-
-    impl Machine for Quiet {
-        type Input = ();
-        type Output = ();
-        fn handle(&mut self, _: Instant, (): ()) {}
-        fn handle_timeout(&mut self, _: Instant) {}
-        fn poll_output(&mut self) -> Option<()> {
-            None
-        }
-        fn next_timeout(&self) -> Option<Instant> {
-            None
-        }
-    }
 
     #[test]
     fn the_daemon_of_each_station_of_a_large_network_is_a_client() {
@@ -312,7 +296,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("manet-feedback-{}", std::process::id()));
         let names: Vec<String> = (1..=MORE_CLIENTS + 100).map(|number| format!("sta{number}")).collect();
         let stations: Vec<&str> = names.iter().map(String::as_str).collect();
-        let watcher = RealTime::start(Quiet, |()| false).unwrap().watcher();
+        let watcher = RealTime::start((), |()| false).unwrap().watcher();
         let mut feedback = Feedback::open(Some(&folder), &stations, watcher).unwrap();
         let client = |station: usize| {
             let flags = SockFlag::SOCK_CLOEXEC;

@@ -376,9 +376,10 @@ impl Radio {
         let not_a_profile = |e| RadioError::Toml(Box::new(e));
         let mut table: toml::Table = text.parse().map_err(not_a_profile)?;
         override_keys(&mut table, overrides);
-        table.iter_mut().for_each(|(_, value)| make_whole(value));
-        misfit::fit(Self::KEYS, &as_json(&table.clone().into())).map_err(RadioError::Misfit)?;
-        let radio: Self = table.try_into().map_err(not_a_profile)?;
+        let mut values = as_json(&table.into());
+        make_whole(&mut values);
+        misfit::fit(Self::KEYS, &values).map_err(RadioError::Misfit)?;
+        let radio: Self = serde_json::from_value(values).map_err(|e| e.to_string())?;
         radio.completed()
     }
 
@@ -465,12 +466,12 @@ fn override_keys(table: &mut toml::Table, overrides: &toml::Table) {
     }
 }
 
-/// A value for the check of its type. JSON has no infinite numbers, which are a matter of the limits: they are 0 here.
+/// A profile of TOML as JSON, which has no infinite numbers: no key takes one, and their text is refused with its key.
 fn as_json(value: &toml::Value) -> serde_json::Value {
     match value {
         toml::Value::Table(table) => table.iter().map(|(key, value)| (key.clone(), as_json(value))).collect(),
         toml::Value::Array(values) => values.iter().map(as_json).collect(),
-        toml::Value::Float(number) if !number.is_finite() => 0.0.into(),
+        toml::Value::Float(number) if !number.is_finite() => number.to_string().into(),
         toml::Value::Float(number) => (*number).into(),
         toml::Value::Integer(number) => (*number).into(),
         toml::Value::Boolean(flag) => (*flag).into(),
@@ -480,29 +481,15 @@ fn as_json(value: &toml::Value) -> serde_json::Value {
 }
 
 /// `6e6` is a float in TOML and JSON, which an integer key would refuse; a float key takes an integer.
-fn make_whole(value: &mut toml::Value) {
-    match value {
-        toml::Value::Float(float) => {
-            if let Some(whole) = whole(*float) {
-                *value = toml::Value::Integer(whole);
-            }
-        }
-        toml::Value::Table(table) => table.iter_mut().for_each(|(_, value)| make_whole(value)),
-        toml::Value::Array(values) => values.iter_mut().for_each(make_whole),
-        _ => {}
-    }
-}
-
-/// As [`make_whole`], of JSON.
-pub(super) fn make_whole_json(value: &mut serde_json::Value) {
+pub(super) fn make_whole(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Number(number) if number.is_f64() => {
             if let Some(whole) = number.as_f64().and_then(whole) {
                 *value = whole.into();
             }
         }
-        serde_json::Value::Object(table) => table.values_mut().for_each(make_whole_json),
-        serde_json::Value::Array(values) => values.iter_mut().for_each(make_whole_json),
+        serde_json::Value::Object(table) => table.values_mut().for_each(make_whole),
+        serde_json::Value::Array(values) => values.iter_mut().for_each(make_whole),
         _ => {}
     }
 }

@@ -3,7 +3,7 @@
 //! Request and answer are one JSON object each. A range is found by bisection: power never rises with distance.
 
 use super::propagation::Model;
-use super::radio::{make_whole_json, RadioError};
+use super::radio::{make_whole, RadioError};
 use super::{Propagation, Radio};
 use manet_engine::keys;
 use manet_engine::keys::Declared;
@@ -42,7 +42,7 @@ impl Request {
     pub fn parse(text: &str) -> Result<Self, Misfit> {
         let of_the_whole = |e: serde_json::Error| Misfit { key: String::new(), mistake: e.to_string() };
         let mut values: serde_json::Value = serde_json::from_str(text).map_err(of_the_whole)?;
-        values.get_mut("radio").into_iter().for_each(make_whole_json);
+        values.get_mut("radio").into_iter().for_each(make_whole);
         misfit::fit(Self::KEYS, &values)?;
         serde_json::from_value(values).map_err(of_the_whole)
     }

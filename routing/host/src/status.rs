@@ -249,27 +249,11 @@ pub fn ask(path: &Path, op: &str) -> Result<()> {
 mod tests {
     use super::*;
     use manet_engine::real_time::RealTime;
-    use manet_engine::{Instant, Machine};
-    use manet_routing::Input;
 
-    struct Nothing;
-    impl Machine for Nothing {
-        type Input = Input;
-        type Output = ();
-        fn handle(&mut self, _: Instant, _: Input) {}
-        fn handle_timeout(&mut self, _: Instant) {}
-        fn poll_output(&mut self) -> Option<()> {
-            None
-        }
-        fn next_timeout(&self) -> Option<Instant> {
-            None
-        }
-    }
-
-    fn socket(name: &str) -> (StatusSocket, PathBuf, RealTime<Nothing>) {
+    fn socket(name: &str) -> (StatusSocket, PathBuf, RealTime<()>) {
         let path = std::env::temp_dir().join(format!("manet-status-{}-{name}", std::process::id()));
         let mut socket = StatusSocket::open(Some(&path)).unwrap();
-        let driver = RealTime::start(Nothing, |_| false).unwrap();
+        let driver = RealTime::start((), |()| false).unwrap();
         socket.watch(driver.watcher(), 1).unwrap();
         (socket, path, driver)
     }

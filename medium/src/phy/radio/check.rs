@@ -249,6 +249,15 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_is_infinite_or_none_is_refused_with_its_key() {
+        for number in ["inf", "-inf", "nan"] {
+            let refused = refusal("ns2-dsss-2m", &format!("capture_db = {number}"));
+            assert!(refused.starts_with("key \"capture_db\": \""), "{refused}");
+            assert!(refused.contains("is of the wrong type; give a number"), "{refused}");
+        }
+    }
+
+    #[test]
     fn a_rate_of_dsss_that_the_standard_lacks_is_one_of_ns2() {
         let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/radios/ns2-dsss-2m.toml")).unwrap();
         let radio = Radio::parse(&text, &"data_rate_bps = 6e6".parse().unwrap()).unwrap();
