@@ -231,6 +231,17 @@ impl Radio {
         self.mode_of_rate(self.control_rate_bps.min(self.answer_rate_bps(data.reference_rate_bps())))
     }
 
+    /// The mode of a Block Ack Request for data in `data`, of which `failures` were not answered since the last answer. A first one is sent as an RTS
+    /// before such data would be (802.11-2020 10.6.6.2 requires a basic rate and 10.6.6.4, within a TXOP, one not above that of the frame
+    /// before it; ns-3 takes that of the Block Ack), a repetition at the slowest basic rate, as all of mac80211's: the rate of the data, which the
+    /// request delays, may be out of date.
+    pub fn request_mode(&self, data: Mode, failures: u32) -> Mode {
+        match failures {
+            0 => self.rts_mode(data),
+            _ => self.mode_of_rate(self.basic_rates_bps[0]),
+        }
+    }
+
     /// Time on the air of an RTS at the profile's rate.
     pub fn rts_airtime(&self) -> Duration {
         self.airtime(RTS_BYTES, self.control_mode())
