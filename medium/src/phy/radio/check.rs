@@ -160,13 +160,37 @@ mod tests {
                 "guard_interval = \"short\"",
                 "\"guard_interval\": \"short\" is none of he; give one of \"long\", \"double\", \"quadruple\"",
             ),
-            ("dot11ac-vht80", "mcs = 11", "\"mcs\": MCS 11 is above 9 of vht; change it, width_mhz or streams"),
+            (
+                "dot11ac-vht80",
+                "mcs = 11",
+                "\"mcs\": MCS 11 is above 9 of vht; vht has 0 to 9 in 80 MHz with one stream: give one of those, or change \
+                 width_mhz or streams",
+            ),
             (
                 "dot11ac-vht80",
                 "mcs = 9\nwidth_mhz = 20",
-                "\"mcs\": vht-mcs9-20: the standard has no such mode; change it, ",
+                "\"mcs\": vht-mcs9-20: the standard has no such mode; vht has 0 to 8 in 20 MHz with one stream: give ",
             ),
-            ("dot11ah-1m", "mcs = 10\nstreams = 2", "\"mcs\": MCS 10 of s1g has one stream in 1 MHz; change it, "),
+            (
+                "dot11ah-1m",
+                "mcs = 10\nstreams = 2",
+                "\"mcs\": MCS 10 of s1g has one stream in 1 MHz; s1g has 0 to 9 in 1 MHz with two streams: give ",
+            ),
+            (
+                "dot11ah-1m",
+                "mcs = 11",
+                "\"mcs\": MCS 11 is above 9 of s1g; s1g has 0 to 10 in 1 MHz with one stream: give ",
+            ),
+            (
+                "dot11ah-2m",
+                "mcs = 9",
+                "\"mcs\": s1g-mcs9-2: the standard has no such mode; s1g has 0 to 8 in 2 MHz with one stream: give ",
+            ),
+            (
+                "dot11ah-2m",
+                "mcs = 10",
+                "\"mcs\": MCS 10 of s1g has one stream in 1 MHz; s1g has 0 to 8 in 2 MHz with one stream: give ",
+            ),
             ("dot11ah-1m", "width_mhz = 2", "\"control_rate_bps\": 900000 is the rate of no MCS of 2 MHz; give one, "),
             ("dot11n-ht20", "data_rate_bps = 54e6", "\"data_rate_bps\": 54000000 is not that of mcs; leave it out"),
             ("dot11g-54m", "modulation = \"ht\"", "\"mcs\": ht needs one; add it"),

@@ -13,6 +13,19 @@ pub(super) const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11
 /// Mandatory rates of an OFDM PHY (clause 18.2.2.3).
 const MANDATORY_OFDM_RATES_BPS: [u64; 3] = [6_000_000, 12_000_000, 24_000_000];
 
+/// The highest MCS of any family: that of HT with two streams.
+const HIGHEST_MCS: u8 = 15;
+
+/// Ascending numbers for people: `0 to 7 and 10`.
+fn spans(numbers: &[u8]) -> String {
+    let of = |span: &[u8]| match span {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first} to {last}"),
+        [] => unreachable!("a chunk has an element"),
+    };
+    numbers.chunk_by(|a, b| a + 1 == *b).map(of).collect::<Vec<_>>().join(" and ")
+}
+
 /// The parts of a frame that a receiver decodes, in time from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
@@ -190,8 +203,15 @@ impl Radio {
         if !widths.contains(&self.width_mhz) {
             return Err(self.none_of(family, "width_mhz", self.width_mhz, widths));
         }
-        let mode = Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
-        mode.map_err(|wrong| format!("key \"mcs\": {wrong}; change it, width_mhz or streams").into())
+        let of = |mcs| Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
+        of(mcs).map_err(|wrong| {
+            let those: Vec<_> = (0..=HIGHEST_MCS).filter(|mcs| of(*mcs).is_ok()).collect();
+            let streams = if self.streams == 1 { "one stream" } else { "two streams" };
+            let of_what = format!("{} has {} in {} MHz with {streams}", family.name(), spans(&those), self.width_mhz);
+            RadioError::Value(format!(
+                "key \"mcs\": {wrong}; {of_what}: give one of those, or change width_mhz or streams"
+            ))
+        })
     }
 
     /// The refusal of a value that this PHY has not, with those that it has.
