@@ -191,6 +191,16 @@ mod tests {
                 "mcs = 10",
                 "\"mcs\": MCS 10 of s1g has one stream in 1 MHz; s1g has 0 to 8 in 2 MHz with one stream: give ",
             ),
+            (
+                "dot11n-ht20",
+                "mcs = 8",
+                "\"mcs\": MCS 8 of ht has two streams, and streams is 1; ht has 0 to 7 in 20 MHz with one stream: give ",
+            ),
+            (
+                "mikrotik-hap-lite",
+                "mcs = 15",
+                "\"mcs\": MCS 15 of ht has two streams, and streams is 1; ht has 0 to 7 in 20 MHz with one stream: give ",
+            ),
             ("dot11ah-1m", "width_mhz = 2", "\"control_rate_bps\": 900000 is the rate of no MCS of 2 MHz; give one, "),
             ("dot11n-ht20", "data_rate_bps = 54e6", "\"data_rate_bps\": 54000000 is not that of mcs; leave it out"),
             ("dot11g-54m", "modulation = \"ht\"", "\"mcs\": ht needs one; add it"),
@@ -270,6 +280,15 @@ mod tests {
             assert!(refused.starts_with(&format!("key {wanted}")), "{profile}, {overrides}: {refused}");
             assert!(!refused.contains('\n'));
         }
+    }
+
+    #[test]
+    fn a_card_of_two_streams_has_the_mcs_of_both() {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/radios/dot11n-ht20.toml")).unwrap();
+        let radio = |overrides: &str| Radio::parse(&text, &overrides.parse().unwrap()).unwrap();
+        let both = radio("mcs = 15\nstreams = 2");
+        assert_eq!(both.data_rate_bps, 130_000_000);
+        assert_eq!(both.data_mode(), radio("mcs = 7\nstreams = 2").data_mode());
     }
 
     #[test]

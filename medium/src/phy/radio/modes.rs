@@ -204,14 +204,25 @@ impl Radio {
             return Err(self.none_of(family, "width_mhz", self.width_mhz, widths));
         }
         let of = |mcs| Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
-        of(mcs).map_err(|wrong| {
-            let those: Vec<_> = (0..=HIGHEST_MCS).filter(|mcs| of(*mcs).is_ok()).collect();
+        let refused = |wrong| {
+            let those: Vec<_> =
+                (0..=HIGHEST_MCS).filter(|mcs| of(*mcs).is_ok_and(|mode| self.has_streams(mode))).collect();
             let streams = if self.streams == 1 { "one stream" } else { "two streams" };
             let of_what = format!("{} has {} in {} MHz with {streams}", family.name(), spans(&those), self.width_mhz);
             RadioError::Value(format!(
                 "key \"mcs\": {wrong}; {of_what}: give one of those, or change width_mhz or streams"
             ))
-        })
+        };
+        let mode = of(mcs).map_err(refused)?;
+        if !self.has_streams(mode) {
+            return Err(refused(format!("MCS {mcs} of ht has two streams, and streams is {}", self.streams)));
+        }
+        Ok(mode)
+    }
+
+    /// HT's MCS 8 to 15 have two streams, whatever `streams` says.
+    fn has_streams(&self, mode: Mcs) -> bool {
+        mode.streams <= self.streams
     }
 
     /// The refusal of a value that this PHY has not, with those that it has.
