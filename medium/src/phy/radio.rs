@@ -337,6 +337,9 @@ keys! {
         pub system_loss_db: f64 => GAIN;
         /// Reception threshold: a weaker frame is not received.
         pub receive_threshold_w: f64 => above(0.0).of("W");
+        /// MCS that `receive_threshold_w` and `capture_db` are for, of one stream; by default `mcs`. If they differ the ranges of `mcs` follow by the minimum sensitivities.
+        #[serde(default)]
+        pub receive_threshold_mcs: Option<u8> => up_to(11.0);
         /// Carrier sense threshold: a weaker frame is not sensed.
         pub carrier_sense_threshold_w: f64 => above(0.0).of("W");
         /// Capture threshold: a frame that exceeds the others by this ratio is received.

@@ -45,8 +45,15 @@ impl Radio {
         }
         self.check_aggregation()?;
         self.check_data_rate()?;
-        if self.family().is_some() {
+        if let Some(family) = self.family() {
             self.mcs_mode()?;
+            if let Some(mcs) = self.receive_threshold_mcs.filter(|mcs| !family.has_mcs(*mcs)) {
+                let (name, most) = (family.name(), family.max_mcs());
+                return Err(format!(
+                    "key \"receive_threshold_mcs\": {mcs} is no MCS of one stream of {name}; give one of 0 to {most}"
+                )
+                .into());
+            }
         } else if let Some(key) = self.stated_of_mcs() {
             return Err(
                 format!("key \"{key}\": is of ht, vht, he and s1g; leave it out, or take a profile of those").into()
@@ -94,6 +101,7 @@ impl Radio {
     fn stated_of_mcs(&self) -> Option<&'static str> {
         let stated = [
             ("mcs", self.mcs.is_some()),
+            ("receive_threshold_mcs", self.receive_threshold_mcs.is_some()),
             ("width_mhz", self.width_mhz != width_20_mhz()),
             ("guard_interval", self.guard_interval != GuardInterval::default()),
             ("streams", self.streams != one_stream()),
@@ -200,6 +208,16 @@ mod tests {
                 "mikrotik-hap-lite",
                 "mcs = 15",
                 "\"mcs\": MCS 15 of ht has two streams, and streams is 1; ht has 0 to 7 in 20 MHz with one stream: give ",
+            ),
+            (
+                "dot11n-ht20",
+                "receive_threshold_mcs = 8",
+                "\"receive_threshold_mcs\": 8 is no MCS of one stream of ht; give one of 0 to 7",
+            ),
+            (
+                "dot11g-54m",
+                "receive_threshold_mcs = 7",
+                "\"receive_threshold_mcs\": is of ht, vht, he and s1g; leave it out, ",
             ),
             ("dot11ah-1m", "width_mhz = 2", "\"control_rate_bps\": 900000 is the rate of no MCS of 2 MHz; give one, "),
             ("dot11n-ht20", "data_rate_bps = 54e6", "\"data_rate_bps\": 54000000 is not that of mcs; leave it out"),

@@ -98,13 +98,13 @@ impl Radio {
     }
 
     /// Power and ratio that the reception of a frame in `mode` needs. With [`Thresholds::Rate`] both are those of the profile, shifted by the
-    /// difference of the standard's minimum sensitivities.
+    /// difference of the standard's minimum sensitivities from the mode that they are for.
     pub fn threshold(&self, mode: Mode) -> Threshold {
         let ratio = 10f64.powf(self.capture_db / 10.0);
         match self.rules.thresholds {
             Thresholds::One => Threshold { power_w: self.receive_threshold_w, ratio },
             Thresholds::Rate => {
-                let apart = self.less_than_data(mode);
+                let apart = self.less_than_stated(mode);
                 Threshold { power_w: self.receive_threshold_w * apart, ratio: ratio * apart }
             }
         }
@@ -121,27 +121,37 @@ impl Radio {
     /// Power in W needed to decode a frame whose mode the sender chose, whatever `thresholds` says: the profile's threshold, shifted
     /// by the difference of the standard's minimum sensitivities.
     pub fn receive_threshold_at_w(&self, mode: Mode) -> f64 {
-        self.receive_threshold_w * self.less_than_data(mode)
+        self.receive_threshold_w * self.less_than_stated(mode)
     }
 
-    /// Power from which on two stations are neighbours, W: that of unicast data at the profile's rate. If the sender chooses the rate
-    /// (`rate_control`, or `by_kernel`: the kernel of a station with mac80211) the power at which the least demanding of its rates, with RTS and answer,
-    /// is received, and the start of a frame sensed. With `reception = "sinr"` the same differences of the standard's minimum
-    /// sensitivities stand for the ratios.
+    /// Power from which on two stations are neighbours, W: that of unicast data at the profile's rate. If that is not the one that the
+    /// profile's threshold is for (`receive_threshold_mcs`) the power at which a frame of it, with RTS and answer, is received, and its start sensed;
+    /// if the sender chooses the rate (`rate_control`, or `by_kernel`: the kernel of a station with mac80211) that of the least demanding of
+    /// its rates. With `reception = "sinr"` the same differences of the standard's minimum sensitivities stand for the ratios.
     pub fn neighbour_threshold_w(&self, by_kernel: bool) -> f64 {
-        if !by_kernel && self.rate_control == RateControl::Fixed {
+        let is_fixed = !by_kernel && self.rate_control == RateControl::Fixed;
+        if is_fixed && self.threshold_mode() == self.data_mode() {
             return self.receive_threshold_w;
         }
         let by_sinr = self.reception == Reception::Sinr;
         let of = |mode, own: bool| if own { self.receive_threshold_at_w(mode) } else { self.threshold(mode).power_w };
         let exchange_w = |mode| of(mode, by_sinr || by_kernel).max(of(self.answer_mode(mode), by_sinr));
-        let least_w = self.data_modes().into_iter().map(exchange_w).fold(f64::INFINITY, f64::min);
+        let modes = if is_fixed { vec![self.data_mode()] } else { self.data_modes() };
+        let least_w = modes.into_iter().map(exchange_w).fold(f64::INFINITY, f64::min);
         least_w.max(self.carrier_sense_threshold_w)
     }
 
-    /// The ratio of the minimum sensitivities in `mode` and in the mode of data.
-    fn less_than_data(&self, mode: Mode) -> f64 {
-        10f64.powf((mode.min_sensitivity_dbm() - self.data_mode().min_sensitivity_dbm()) / 10.0)
+    /// The ratio of the minimum sensitivities in `mode` and in the mode that the profile's thresholds are for.
+    fn less_than_stated(&self, mode: Mode) -> f64 {
+        10f64.powf((mode.min_sensitivity_dbm() - self.threshold_mode().min_sensitivity_dbm()) / 10.0)
+    }
+
+    /// The mode that `receive_threshold_w` and `capture_db` are for.
+    fn threshold_mode(&self) -> Mode {
+        match (self.data_mode(), self.receive_threshold_mcs) {
+            (Mode::Mcs(data), Some(mcs)) => Mode::Mcs(Mcs { mcs, ..data }),
+            (data, _) => data,
+        }
     }
 
     /// Whether this PHY has the rate `rate_bps`.
