@@ -43,7 +43,15 @@ def test_tcp_chain_draws_measured_and_ns2_values(tmp_path):
 
 
 def loaded_run(
-    folder: Path, queue: str, path: str, tcp: str, radio: str, kbps: float, p50: float | None, verdict: str = "valid", seed: int = 1
+    folder: Path,
+    queue: str,
+    path: str,
+    tcp: str,
+    radio: str,
+    kbps: float,
+    p50: float | None,
+    verdict: str = "valid",
+    seed: int = 1,
 ) -> None:
     """A run of a bulk transfer beside a sparse flow with these delays, of which the 95th percentile is twice the median."""
     run = folder / f"{queue}-flows{path}-tcp{tcp}-radio{radio}" / f"seed-{seed}"
