@@ -40,7 +40,7 @@ def draw(out_dir: Path, name: str, base: str, against: str, level: str, height_i
         # Outside the panel: with four curves no corner is free.
         axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         label_speeds(axes[1], levels)
-        shared.write_origin(axes[1], out_dir, read_summary(out_dir), RATE)
+        shared.write_origin(axes[1], out_dir, read_summary(out_dir), level, RATE)
     return written
 
 

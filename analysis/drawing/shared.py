@@ -1,6 +1,7 @@
 """Parts that several figures share: series of a summary, intervals, rings round suspect runs, the origin line."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from statistics import fmean
 from textwrap import fill
@@ -45,17 +46,18 @@ def description(out_dir: Path) -> dict[str, Any]:
     return content
 
 
-def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metric: str) -> None:
+def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], *metrics: str) -> None:
     """Write `origin` as the lowest line of the page of these axes, with the meaning of rings that no legend has, and above the
-    page that its points are of few runs."""
+    page that its points are of few runs. `metrics`: all that the page shows."""
+    shown = [row for row in summary if row["metric"] in metrics]
     lines = [line for panel in axes.figure.axes for line in panel.lines if line.get_gid() == SUSPECTS]
     # matplotlib names a line without a label `_child0`
     unnamed = bool(lines) and all(str(line.get_label()).startswith("_") for line in lines)
     rings = "; black rings: with suspect runs" if unnamed else ""
-    wide = any(row["metric"] == metric and row["ci95"] is not None and not has_interval(row) for row in summary)
+    wide = any(row["ci95"] is not None and not has_interval(row) for row in shown)
     intervals = "; no interval of 2 or 3 runs that is wider than the mean" if wide else ""
-    write_note(axes, origin(out_dir, summary, metric) + rings + intervals)
-    write_few(axes, [row for row in summary if row["metric"] == metric])
+    write_note(axes, origin(out_dir, shown) + rings + intervals)
+    write_few(axes, shown)
 
 
 def write_note(axes: Axes, text: str) -> None:
@@ -92,17 +94,19 @@ def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> l
     return [*(name for name in named if name in there), *sorted(there - set(named))]
 
 
-def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
-    """`hv-fig1 quick: 1 run of 12 s per point (seed 1); 11 valid, 1 suspect`; kept rows are counted, too."""
+def origin(out_dir: Path, shown: list[dict[str, Any]]) -> str:
+    """`hv-fig1 quick: 1 run of 12 s per point (seed 1); 11 valid, 1 suspect`, of these rows of a summary; kept rows are counted,
+    too."""
     runs = rows_in(out_dir, ())
     lengths = sorted({run["record"]["duration"] for run in runs if "record" in run} - {None})
     measured = f" of {span(lengths)} s" if lengths else ""
     seeds = sorted({run["seed"] for run in runs if run["seed"] is not None})
     listed = f" (seed{'s' if len(seeds) > 1 else ''} {span(seeds)})" if seeds else ""
-    rows = [row for row in summary if row["metric"] == metric]
-    counts = {kind: round(sum(row[kind] for row in rows)) for kind in ("valid", "suspect", "void")}
+    # a row of each metric has the same verdicts: those of all runs of the cell, whose values come before the metric
+    cells = {tuple(takewhile(lambda entry: entry[0] != "metric", row.items())): row for row in shown}
+    counts = {kind: round(sum(row[kind] for row in cells.values())) for kind in ("valid", "suspect", "void")}
     verdicts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return f"{experiment_of(out_dir)}: {runs_a_point(rows)}{measured} per point{listed}; {verdicts or 'no verdicts'}"
+    return f"{experiment_of(out_dir)}: {runs_a_point(shown)}{measured} per point{listed}; {verdicts or 'no verdicts'}"
 
 
 def experiment_of(out_dir: Path) -> str:

@@ -55,7 +55,7 @@ def draw(out_dir: Path) -> list[Path]:
         entries += [Line2D([], [], color=style.BLACK, marker="o", linestyle="", label=style.of_variant(tcp).name,
                            markerfacecolor=style.BLACK if tcp == tcps[0] else "white") for tcp in tcps]  # fmt: skip
         axes[0].figure.legend(handles=entries, loc="outside upper center", ncols=len(entries))
-        shared.write_origin(axes[0], out_dir, summary, MEDIAN)
+        shared.write_origin(axes[0], out_dir, summary, MEDIAN, HIGH, BULK)
     return written
 
 

@@ -71,7 +71,7 @@ def draw(out_dir: Path) -> list[Path]:
         if len(lines) > 1 or any(row["suspect"] for row in cells):
             axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > MAX_ONE_COLUMN else 1)
         if plot.get("origin", True):
-            note = shared.origin(out_dir, summary, shown.metric)
+            note = shared.origin(out_dir, [row for row in summary if row["metric"] == shown.metric])
             shared.write_note(axes[0], textwrap.fill(note, int(NOTE_CHARACTERS_PER_IN * width_in)))
             shared.write_few(axes[0], cells)
     return written

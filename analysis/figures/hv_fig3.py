@@ -35,7 +35,7 @@ def draw(out_dir: Path) -> list[Path]:
         for panel, speed in zip(axes[3:], speeds, strict=True):
             _draw_patterns(panel, speed, list(percent), [run for run in runs if float(run[AXIS]) == speed])
         axes[-1].set_xlabel("expected (kbit/s)")
-        shared.write_origin(axes[-1], out_dir, summary, "percent")
+        shared.write_origin(axes[-1], out_dir, summary, "percent", "acked_kbps")
     return written
 
 

@@ -43,7 +43,7 @@ def draw(out_dir: Path) -> list[Path]:
             if variant == variants[0]:
                 panel.set_ylabel(METRICS[metric][1])
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps))
-        shared.write_origin(axes[0], out_dir, summary, metrics[0])
+        shared.write_origin(axes[0], out_dir, summary, *metrics)
     return written
 
 

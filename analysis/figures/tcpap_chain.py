@@ -17,6 +17,7 @@ from analysis.tables.results import collect_runs, counts, mean_and_interval, rea
 RUN_FILES = True  # it draws from them
 AXES = ("hops",)  # of the experiment
 METRIC = "acked_kbps"
+MEAN, HIGH = "rtt_ms_mean", "rtt_ms_p95"
 
 
 def draw(out_dir: Path) -> list[Path]:
@@ -27,8 +28,8 @@ def draw(out_dir: Path) -> list[Path]:
         _draw_lines(axes[0], measured, "-", named=True)
         axes[0].set_ylabel("acknowledged (kbit/s)")
         axes[0].legend(loc="upper right")
-        _draw_lines(axes[1], shared.series(summary, "rtt_ms_mean", "hops"), "-")
-        _draw_lines(axes[1], shared.series(summary, "rtt_ms_p95", "hops"), "--")
+        _draw_lines(axes[1], shared.series(summary, MEAN, "hops"), "-")
+        _draw_lines(axes[1], shared.series(summary, HIGH, "hops"), "--")
         axes[1].set_ylabel("round trip (ms)\nmean, 95th percentile")
         _draw_lines(axes[2], unevenness(out_dir), "-")
         axes[2].set_ylabel("variation from\nsecond to second")
@@ -37,7 +38,7 @@ def draw(out_dir: Path) -> list[Path]:
         hops = sorted({round(row["hops"]) for rows in measured.values() for row in rows}) or [1]
         shared.label_ticks(axes[2].xaxis, hops)
         axes[2].set_xlabel("hops")
-        shared.write_origin(axes[2], out_dir, summary, METRIC)
+        shared.write_origin(axes[2], out_dir, summary, METRIC, MEAN, HIGH)
     return written
 
 

@@ -55,7 +55,7 @@ def draw(out_dir: Path) -> list[Path]:
         shared.label_words(axes[-1], [style.of_variant(variant).name for variant in variants])
         axes[-1].set_xlim(-0.5, max(0.5, len(variants) - 0.5))
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-        shared.write_origin(axes[-1], out_dir, summary, shown[0] if shown else "")
+        shared.write_origin(axes[-1], out_dir, summary, *shown)
     rows, answers = rows_in(out_dir, axes_of), answers_in(out_dir)
     bases = (("tcp", BASE_TCP), ("variant", BASE_VARIANT))
     differences = [pair for key, base in bases for pair in pairs(rows, axes_of, key, base, shown, answers=answers)]

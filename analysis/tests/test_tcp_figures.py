@@ -43,16 +43,24 @@ def test_tcp_chain_draws_measured_and_ns2_values(tmp_path):
 
 
 def loaded_run(
-    folder: Path, queue: str, path: str, tcp: str, radio: str, kbps: float, p50: float, verdict: str = "valid"
+    folder: Path,
+    queue: str,
+    path: str,
+    tcp: str,
+    radio: str,
+    kbps: float,
+    p50: float | None,
+    verdict: str = "valid",
+    seed: int = 1,
 ) -> None:
     """A run of a bulk transfer beside a sparse flow with these delays, of which the 95th percentile is twice the median."""
-    run = folder / f"{queue}-flows{path}-tcp{tcp}-radio{radio}" / "seed-1"
+    run = folder / f"{queue}-flows{path}-tcp{tcp}-radio{radio}" / f"seed-{seed}"
     run.mkdir(parents=True)
     axes = {"flows": path, "tcp": tcp, "radio": radio}
-    sparse = {"traffic": "cbr", "latency_ms_p50": p50, "latency_ms_p95": 2 * p50}
+    sparse = {"traffic": "cbr", "latency_ms_p50": p50, "latency_ms_p95": p50 and 2 * p50}
     flows = {"flow1": sparse, "flow2": {"traffic": "bulk", "acked_bps": kbps * 1e3}}
     for name, content in {
-        "run.json": {"format": "manet-run/1", "variant": queue, "axes": axes, "seed": 1, "status": "complete"},
+        "run.json": {"format": "manet-run/1", "variant": queue, "axes": axes, "seed": seed, "status": "complete"},
         "scenario.json": {},
         "verdict.json": {"verdict": verdict},
         "metrics.json": {"format": "manet-metrics/1", "flows": flows, "checks": []},
@@ -101,6 +109,24 @@ def test_tcps_by_hops_have_a_column_for_each_variant_and_a_row_for_each_metric(t
     assert (rate.of("sack").points, rate.of("vegas").points) == ([(1, 8), (2, 4)], [(1, 4), (2, 2)])  # Mbit/s
     assert (delay.of("sack").points, delay.of("vegas").points) == ([(1, 20), (2, 40)], [(1, 10), (2, 20)])
     assert (other_rate.of("vegas").points, other_delay.of("vegas").points) == ([(2, 1)], [(2, 30)])
+
+
+def test_the_line_of_origin_is_of_all_metrics_that_the_page_shows(tmp_path):
+    """Throughput has close values of both seeds, delays have not; one delay is of one run."""
+    for seed, p50 in ((1, 20.0), (2, 60.0)):
+        loaded_run(tmp_path, "drop-tail", "over-1", "sack", "dot11n-ht20", 8000, p50, seed=seed)
+    loaded_run(tmp_path, "drop-tail", "over-2", "sack", "dot11n-ht20", 8000, 20.0)
+    loaded_run(tmp_path, "drop-tail", "over-2", "sack", "dot11n-ht20", 8010, None, seed=2)
+    axes = {"flows": ["over-1", "over-2"], "tcp": ["sack"], "radio": ["dot11n-ht20"]}
+    described = {"name": "x", "axes": axes, "variants": ["drop-tail"]}
+    write_tables(collect(tmp_path, described))
+    words = page(tcp_by_hops.draw, tmp_path).words
+    assert ": 1 to 2 runs per point (seeds 1 to 2); 4 valid; no interval of 2 or 3 runs that is wider than the mean\n" in words
+    assert "\n1 to 2 runs per point\n" in words, "above the page"
+    assert "no interval" in page(bufferbloat.draw, tmp_path).words
+    (tmp_path / "experiment.json").write_text(json.dumps(described | {"shown": ["total_acked_kbps"]}))
+    only_rates = page(tcp_by_hops.draw, tmp_path).words
+    assert "2 runs per point (seeds 1 to 2); 4 valid" in only_rates and "no interval" not in only_rates
 
 
 def tcpap_run(folder: Path, variant: str, seconds: list[int], seed: int = 1) -> None:

@@ -179,6 +179,24 @@ fn an_error_rate_strikes_each_mpdu_and_lost_packets_are_passed_by_a_request() {
     assert!(run.delivered.windows(2).all(|w| w[0] < w[1]));
 }
 
+/// 7.9 dB at 80 m: MCS 1 of 80 MHz arrives, a frame at 24 Mbit/s (16-QAM) does not.
+#[test]
+fn a_weak_link_that_gives_packets_up_goes_on_after_a_request_at_a_rate_that_arrives() {
+    for (rate_control, mcs) in [("minstrel-ht", 9), ("arf", 9), ("aarf", 9), ("ideal", 9), ("fixed", 0)] {
+        let overrides = json!({"rate_control": rate_control, "mcs": mcs, "short_retry_limit": 3});
+        let run = run(&saturated(&chain(2, 80.0), overrides, |j| {
+            j["radio"] = "toplinkst-top-5m01.toml".into();
+            j["links"] = json!([{"from": "sta1", "to": "sta2", "error_rate": 0.3}]);
+        }));
+        let requests: Vec<_> = run.tx.iter().filter(|row| row.frame.kind == FrameKind::Bar).collect();
+        let arrived = requests.iter().filter(|row| row.fate == Some(Fate::Delivered)).count();
+        assert!(requests.len() > 5 && 3 * arrived > requests.len(), "{rate_control}: {arrived} of {}", requests.len());
+        let robust = requests.iter().filter(|row| row.frame.mode.rate_bps() < 24_000_000).count();
+        assert!(2 * robust > requests.len(), "{rate_control}: {robust} of {}", requests.len());
+        assert!(run.mbps > 8.0, "{rate_control}: {}", run.mbps);
+    }
+}
+
 #[test]
 fn an_rts_reserves_the_medium_for_an_a_mpdu_and_its_block_ack() {
     let run = run(&saturated(&chain(2, 20.0), json!({"rts_threshold_bytes": 0}), |_| ()));

@@ -56,7 +56,7 @@ fn a_saturated_sender_reaches_the_closed_form() {
     for (profile, overrides, spaces_us, data_us, ack_us) in [
         ("dot11n-ht20", json!({}), spaces_us, 228.0, 28.0),
         ("dot11n-ht20", json!({"mcs": 0}), spaces_us, 1936.0, 44.0),
-        ("dot11n-ht40", json!({"mcs": 15, "guard_interval": "short"}), spaces_us, 40.0 + 44.0, 28.0),
+        ("dot11n-ht40", json!({"mcs": 15, "streams": 2, "guard_interval": "short"}), spaces_us, 40.0 + 44.0, 28.0),
         ("dot11ac-vht80", json!({"mcs": 9}), spaces_us, 40.0 + 32.0, 28.0),
         // 12358 bits of 1170: 11 symbols of 13.6 us; 12352 of 8166: two
         ("dot11ax-he20", json!({}), spaces_us, 43.2 + 149.6, 28.0),

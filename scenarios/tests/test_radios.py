@@ -24,7 +24,8 @@ def refusal(folder: Path, text: str, *settings: str) -> str:
     ("radio", "key", "wanted"),
     [
         ("dot11n-ht20", "radio_overrides.width_mhz = 30", "30 is none of ht; give one of 20, 40"),
-        ("dot11ac-vht80", "radio_overrides.mcs = 11", "MCS 11 is above 9 of vht; change it, width_mhz or streams"),
+        ("dot11ac-vht80", "radio_overrides.mcs = 11",
+         "MCS 11 is above 9 of vht; vht has 0 to 9 in 80 MHz with one stream: give one of those, or change width_mhz or streams"),
         ("dot11g-54m", "radio_overrides.streams = 2", "is of ht, vht, he and s1g; leave it out, or take a profile of those"),
         ("dot11a-54m", "radio_overrides.data_rate_bps = 7e6", "7000000 is no OFDM rate; give 6, 9, 12, 18, 24, 36, "),
         ("dot11b-11m", "radio_overrides.control_rate_bps = 11e6", "11000000 is none of basic_rates_bps [1000000, 2000"),

@@ -15,8 +15,9 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from analysis.metrics.radio_range import kernel_rates_of, reach
+from analysis.metrics.radio_range import kernel_rates_of, range_of, reach
 from mobility import measured
 from scenarios.radios import overridden
 from scenarios.routing import OWN_DAEMONS
@@ -194,7 +195,7 @@ def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], program
         config = _broadcasts_config(scenario, seeds[0] if _by_seed(scenario) else 1)
         if config not in links:
             links[config] = _start_links(config, programs)
-        _check_paths(name, scenario, links[config])
+        _check_paths(name, scenario, config, links[config])
 
 
 def links_at_start(scenario: Scenario, seed: int, programs: Programs) -> list[tuple[str, str]]:
@@ -258,15 +259,31 @@ def _start_links(config: str, programs: Programs) -> list[tuple[str, str]]:
             return [(row["peer"], row["station"]) for row in delivered if float(row["power_dbm"]) >= needed_dbm]
 
 
-def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]) -> None:
+def _check_paths(name: str, scenario: Scenario, config: str, links: Sequence[tuple[str, str]]) -> None:
     cut_off = _cut_off(scenario, set(links))
     if cut_off is not None:
         key = "propagation.matrix" if scenario.propagation.matrix else PLACED_BY[scenario.topology]
         has_own_flows = "flows" in scenario.model_fields_set
         blamed, remedy = (f"flows.{cut_off}", ", or remove the flow") if has_own_flows else (key, "")
         flow = scenario.flows[cut_off]
+        range_, more = _range(json.loads(config))
         text = f'key "{blamed}": {static.no_path(flow.source, flow.target)}; place the stations within range of each other'
-        raise UsageError(f'{name}: {text} (key "{key}"){remedy}')
+        raise UsageError(f'{name}: {text}{range_} (key "{key}"){more}{remedy}')
+
+
+def _range(medium: dict[str, Any]) -> tuple[str, str]:
+    """For the refusal of a scenario without a path: the range of the mode or modes in use, and how to have a longer one. Both
+    are empty if no single range exists, the second also without a longer one."""
+    metres = range_of(medium)
+    if metres is None:
+        return "", ""
+    adapting = medium | {"radio_overrides": medium["radio_overrides"] | {"rate_control": "minstrel-ht"}}
+    if range_of(adapting) == metres or kernel_rates_of(medium):
+        return f", {metres:.0f} m", ""
+    at_a_fixed_rate = f", {metres:.0f} m at its fixed rate"
+    if "hwsim" in medium:  # without the kernel's rates; rate_control is for TAP radios
+        return at_a_fixed_rate, ""
+    return at_a_fixed_rate, f', or set rate_control = "minstrel-ht", with which it is {range_of(adapting):.0f} m'
 
 
 def _cut_off(scenario: Scenario, links: set[tuple[str, str]]) -> int | None:

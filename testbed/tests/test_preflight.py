@@ -127,7 +127,7 @@ def test_a_different_input_of_the_medium_is_another_query(question_count, change
 def test_a_chain_out_of_range_is_refused_before_anything_starts(refused):
     assert refused("hops = 2\nspacing = 251\n") == (
         'manet run: e: key "spacing": there is no path from sta1 to sta3 at the start positions; '
-        'place the stations within range of each other (key "spacing")'
+        'place the stations within range of each other, 250 m (key "spacing")'
     )
 
 
@@ -169,6 +169,28 @@ def test_with_several_rates_a_chain_is_as_long_as_the_lowest_usable_rate_reaches
             preflight.check_paths({"x": of(radio="dot11g-54m", spacing=225, **keys)}, [1], BUILT)
     with pytest.raises(UsageError, match="there is no path from sta1 to sta"):
         preflight.check_paths({"x": of(radio="dot11g-54m", spacing=405, **adapting[0])}, [1], BUILT)
+
+
+def test_a_refusal_names_the_range_of_the_mode_in_use_and_a_rate_control_that_reaches_further():
+    """dot11ac-vht80: MCS 7 needs -65 dBm, MCS 9 7 dB more; from -76 dBm on the start of a frame is sensed."""
+
+    def refusal(radio: str = "dot11ac-vht80", **keys: object) -> str:
+        with pytest.raises(UsageError) as refused:
+            preflight.check_paths({"x": of(radio=radio, hops=1, **keys)}, [1], BUILT)
+        return str(refused.value).partition("of each other")[2]
+
+    further = ', or set rate_control = "minstrel-ht", with which it is 409 m'
+    assert refusal(spacing=120) == f', 115 m at its fixed rate (key "spacing"){further}'
+    assert refusal(spacing=100, radio_overrides={"mcs": 9}) == f', 51 m at its fixed rate (key "spacing"){further}'
+    assert refusal(spacing=240, radio_overrides={"mcs": 4}) == f', 230 m at its fixed rate (key "spacing"){further}'
+    assert refusal(spacing=420, rate_control="minstrel-ht", radio_overrides={"mcs": 9}) == ', 409 m (key "spacing")'
+    assert refusal("dot11g-54m", spacing=225, stations="hwsim") == ', 219 m at its fixed rate (key "spacing")'
+    near: list[dict[str, object]] = [
+        {"spacing": 50, "radio_overrides": {"mcs": 9}}, {"spacing": 225, "radio_overrides": {"mcs": 4}},
+        {"spacing": 400, "rate_control": "minstrel-ht"}, {"spacing": 400, "radio_overrides": {"mcs": 0}},
+    ]  # fmt: skip
+    for keys in near:
+        preflight.check_paths({"x": of(radio="dot11ac-vht80", hops=1, **keys)}, [1], BUILT)
 
 
 def test_a_path_that_movement_or_a_daemon_may_bring_is_the_runs_own_matter():

@@ -7,6 +7,7 @@ import pytest
 
 from testbed.__main__ import main
 from testbed.errors import RunError, UsageError
+from testbed.programs import ROOT
 from testbed.validate import checks, ns3, ns3_rerun
 from testbed.validate.ns2 import Summary
 
@@ -32,6 +33,16 @@ def test_every_stored_case_is_compared_in_some_form_or_left_out_for_a_reason():
     patterns = [pattern for pattern, _ in ns3.LEFT_OUT]
     assert [case for case in rest if not any(fnmatch(case, pattern) for pattern in patterns)] == []
     assert all(any(fnmatch(case, pattern) for case in rest) for pattern in patterns)
+
+
+def test_the_page_explains_each_form_of_a_case():
+    """The letters before the name of a case of ns-3, and what the name of the check has at its end."""
+    table = (ROOT / "docs/medium.md").read_text().partition("\n| form |")[2].partition("\n\n")[0]
+    explained = set(re.findall(r"`([^`]+)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:])))
+    names = "/".join(each.name + "/" for each in REFERENCES.values())
+    ends = re.findall(r"(?:\b(?:mcs-7|queue-500)/)?\bsensed-\d+-dbm", names)
+    begins = re.findall(r"[a-z]+\d*-(?=.)", " ".join(found[0] for case in REFERENCES if (found := ns3.VARIANT.match(case))) + " ")
+    assert explained == {f".../{end}" for end in ends} | set(begins)
 
 
 def test_the_program_knows_every_option_that_a_case_gives_it():

@@ -5,7 +5,7 @@ use super::block_ack::Bitmap;
 use super::dcf_timelines::{us, Bench, ME, PEER};
 use super::packet::tests::packet;
 use super::{Block, Category, Dest, Frame, Packet};
-use crate::phy::radio::{Access, Aggregation, AggregationLimits};
+use crate::phy::radio::{Access, Aggregation, AggregationLimits, RateControl};
 use crate::phy::{FrameKind, Radio};
 use manet_engine::Duration;
 use std::sync::Arc;
@@ -86,6 +86,87 @@ fn a_block_ack_that_is_missing_is_requested() {
     let (at, second) = b.next();
     assert_eq!(at - u64::from(second.backoff_slots) * 9, end + 43);
     assert_eq!(mpdus(&second), "1' 3' 4 5");
+}
+
+//  | 0 1 2 3 | no BA | slots | BAR 0 | at a basic rate not above that of the data: 24 before MCS 7, 12 before MCS 1 (13), 6 before MCS 0 (6.5)
+//  24 bytes: 20 + 4 x ceil(214 bits / 96, 48, 24) us
+#[test]
+fn a_request_is_no_faster_than_the_data_whose_fate_it_asks() {
+    let request = |change: fn(&mut Radio)| {
+        let limits = AggregationLimits { max_mpdus: Some(4), request_after_silence: true, ..Default::default() };
+        let mut b = waiting(
+            aggregating(|r| {
+                r.aggregation = Aggregation::Limits(limits);
+                change(r);
+            }),
+            4,
+            Category::BestEffort,
+        );
+        let (at, first) = b.next();
+        let silence = at + airtime(&first) + b.radio.answer_timeout(first.mode).as_nanos() / 1000;
+        let (at, request) = b.next();
+        assert_eq!(request.kind, FrameKind::Bar);
+        assert_eq!(at - u64::from(request.backoff_slots) * 9, silence);
+        // SIFS and the Block Ack at its own rate
+        assert_eq!(request.reserves, Duration::from_micros(SIFS) + b.radio.airtime(32, request.mode));
+        (request.mode.rate_bps() / 1_000_000, airtime(&request))
+    };
+    assert_eq!(request(|r| r.mcs = Some(7)), (24, 32));
+    assert_eq!(request(|r| r.mcs = Some(1)), (12, 40));
+    assert_eq!(request(|r| r.mcs = Some(0)), (6, 56));
+    // the rate control's choice, not the profile's MCS 7: without an SNR `ideal` takes the most robust
+    assert_eq!(request(|r| r.rate_control = RateControl::Ideal), (6, 56));
+    assert_eq!(request(|r| r.control_rate_bps = 12_000_000), (12, 40), "at most the profile's rate of control frames");
+}
+
+//  | 0 1 2 3 | no BA: 58 | slots | BAR 0 at 24: 32 | no BA: 58 | slots | BAR 0 at 6: 56 | no BA: 58 | slots | BAR 0 at 6 | SIFS | BA: 68 | AIFS, slots | 1' 3' |
+#[test]
+fn a_request_that_is_not_answered_is_repeated_at_the_slowest_basic_rate() {
+    let limits = AggregationLimits { max_mpdus: Some(4), request_after_silence: true, ..Default::default() };
+    let mut b = waiting(aggregating(|r| r.aggregation = Aggregation::Limits(limits)), 4, Category::BestEffort);
+    let (at, first) = b.next();
+    let mut silence = at + airtime(&first) + TIMEOUT;
+    for (repetition, rate_bps, us) in [(0, 24_000_000, 32), (1, 6_000_000, 56), (2, 6_000_000, 56)] {
+        let (at, request) = b.next();
+        assert_eq!((request.kind, request.mode.rate_bps(), airtime(&request)), (FrameKind::Bar, rate_bps, us));
+        assert_eq!(at - u64::from(request.backoff_slots) * 9, silence, "{repetition}");
+        silence = at + us + TIMEOUT;
+    }
+    block_ack(&mut b, 0, 0b0101);
+    let (_, again) = b.next();
+    assert_eq!(mpdus(&again), "1' 3'");
+}
+
+//  voice at MCS 2 (19.5 Mbit/s), retry limit 1: | 0 1 | SIFS | BA 0: 44 | SIFS | BAR 2: 40 | SIFS | BA: 44 |, the last three only if the TXOP has room for them
+#[test]
+fn within_a_txop_a_request_needs_room_for_itself_and_its_block_ack() {
+    let follows = |txop_us| {
+        let edca = aggregating(|r| {
+            (r.access, r.aggregation, r.mcs) = (Access::Edca, Aggregation::Mpdus(2), Some(2));
+            r.short_retry_limit = 1;
+            r.access_categories.voice.txop_us = Some(txop_us);
+        });
+        let mut b = waiting(edca, 4, Category::Voice);
+        let (at, first) = b.next();
+        assert_eq!(mpdus(&first), "0 1");
+        let block = Some(Arc::new(Block::Answer(Bitmap { start: 0, bits: 0b01 })));
+        let ba = Duration::from_micros(44);
+        let ba = Frame {
+            block,
+            airtime: ba,
+            category: Category::Voice,
+            ..b.frame(FrameKind::Ba, PEER, Dest::Station(ME), 0)
+        };
+        b.answer_by(&ba);
+        let end = at + airtime(&first) + SIFS + 44;
+        let (sent, next) = b.next();
+        assert_eq!((next.kind, airtime(&next)), (FrameKind::Bar, 40));
+        (sent == end + SIFS, end - at)
+    };
+    let (_, used) = follows(5000);
+    let needed = u32::try_from(used + SIFS + 40 + SIFS + 44).unwrap();
+    assert!(follows(needed).0, "{needed} us");
+    assert!(!follows(needed - 1).0, "{needed} us less 1");
 }
 
 //  voice, A-MPDUs of 2: | 0 1 | SIFS | BA 0 | SIFS | 1' 2 | SIFS | BA | SIFS | 3 | SIFS | ACK |

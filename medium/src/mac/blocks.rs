@@ -117,12 +117,17 @@ impl Blocks {
         }
         let mode = progress.as_ref().map_or(radio.data_mode(), |progress| rates.mode(progress));
         let is_sample = progress.as_ref().is_some_and(Progress::is_sample);
+        let request = originator.request_failures().map(|failures| radio.request_mode(mode, failures));
         let mut max_airtime = MAX_PPDU_TIME;
         if let Some(TxopRoom { available, is_initial }) = txop {
-            max_airtime = max_airtime.min(available - (radio.sifs() + radio.block_ack_airtime(mode)));
-            let request = radio.airtime(BAR_BYTES, radio.control_mode());
-            let shortest = first.map_or(request, |bytes| request.max(radio.airtime(bytes, mode)));
-            if !is_initial && shortest > max_airtime {
+            let answered_after = |mode| radio.sifs() + radio.block_ack_airtime(mode);
+            max_airtime = max_airtime.min(available - answered_after(mode));
+            let shortest = match (request, first) {
+                (Some(request), _) => radio.airtime(BAR_BYTES, request) + answered_after(request),
+                (None, Some(bytes)) => radio.airtime(bytes, mode) + answered_after(mode),
+                (None, None) => Duration::ZERO,
+            };
+            if !is_initial && shortest > available {
                 return None;
             }
         }
@@ -141,7 +146,7 @@ impl Blocks {
             Exchange::Request { start } => Offer {
                 kind: FrameKind::Bar,
                 bytes: BAR_BYTES,
-                mode: radio.control_mode(),
+                mode: request.expect("the originator announces its requests"),
                 block: Arc::new(Block::Request { start }),
             },
             Exchange::Data { mpdus, psdu_bytes } => {

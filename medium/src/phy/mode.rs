@@ -107,6 +107,11 @@ impl Family {
         }
     }
 
+    /// Whether an MCS of one stream is one of its tables', at some width.
+    pub(super) fn has_mcs(self, mcs: u8) -> bool {
+        mcs <= self.max_mcs() || (self, mcs) == (Self::S1g, REPEATED)
+    }
+
     /// Highest MCS of one stream.
     pub(super) fn max_mcs(self) -> u8 {
         match self {

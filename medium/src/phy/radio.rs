@@ -268,7 +268,7 @@ keys! {
         /// Rate of unicast data of DSSS and OFDM; otherwise it follows from `mcs`.
         #[serde(default)]
         pub data_rate_bps: u64 => RATE;
-        /// MCS of unicast data; HT, VHT, HE and S1G only. HT's 8 to 15 are 0 to 7 with two streams, S1G's 10 is for 1 MHz.
+        /// MCS of unicast data; HT, VHT, HE and S1G only. HT's 8 to 15 are 0 to 7 with two streams and need `streams = 2`, S1G's 10 is for 1 MHz.
         #[serde(default)]
         pub mcs: Option<u8> => up_to(15.0);
         /// Width of the channel of HT, VHT, HE and S1G; `noise_w` is that of this width.
@@ -337,6 +337,9 @@ keys! {
         pub system_loss_db: f64 => GAIN;
         /// Reception threshold: a weaker frame is not received.
         pub receive_threshold_w: f64 => above(0.0).of("W");
+        /// MCS that `receive_threshold_w` and `capture_db` are for, of one stream; by default `mcs`. If they differ the ranges of `mcs` follow by the minimum sensitivities.
+        #[serde(default)]
+        pub receive_threshold_mcs: Option<u8> => up_to(11.0);
         /// Carrier sense threshold: a weaker frame is not sensed.
         pub carrier_sense_threshold_w: f64 => above(0.0).of("W");
         /// Capture threshold: a frame that exceeds the others by this ratio is received.

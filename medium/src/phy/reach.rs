@@ -170,6 +170,34 @@ mod tests {
         assert_eq!(matrix, Answer { received_m: None, sensed_m: None, power_w: vec![0.0], neighbour_w });
     }
 
+    /// Two-ray at 1.5 m is free space up to 490 m in this band, then the fourth power: at 23 dBm -65 dBm (MCS 7 of 80 MHz) at 115 m; MCS 9 needs
+    /// 7 dB more, MCS 4 6 dB less. MCS 0 would need -83 dBm; from -76 dBm on the start of a frame is sensed.
+    #[test]
+    fn with_a_fixed_rate_neighbours_are_those_whom_that_rate_reaches() {
+        let reach_m = |overrides: &str| {
+            let radio = Radio::parse(include_str!("../../radios/dot11ac-vht80.toml"), &overrides.parse().unwrap());
+            answer_of(radio.unwrap(), r#"{"model": "two-ray"}"#, false).received_m.unwrap()
+        };
+        let of_profile = reach_m("");
+        let farther = |overrides: &str, db: f64| {
+            let expected_m = of_profile * 10f64.powf(db / 20.0);
+            let ours_m = reach_m(overrides);
+            assert!((ours_m / expected_m - 1.0).abs() < 1e-3, "{overrides}: {ours_m} m, expected {expected_m}");
+        };
+        assert_eq!(of_profile.round(), 115.0);
+        farther("mcs = 9", -7.0);
+        farther("mcs = 4", 6.0);
+        farther("mcs = 0", 11.0);
+        // whatever the MCS at which a rate control begins
+        for mcs in [0, 7, 9] {
+            farther(&format!("mcs = {mcs}\nrate_control = \"minstrel-ht\""), 11.0);
+        }
+        // a profile that does not say what its threshold is for: it is for its MCS
+        let mut own = profile("dot11ac-vht80");
+        (own.receive_threshold_mcs, own.mcs, own.data_rate_bps) = (None, Some(9), 0);
+        assert_eq!(answer_of(own, r#"{"model": "two-ray"}"#, false).received_m, Some(of_profile));
+    }
+
     /// Free space up to 230 m of 802.11g at 1.5 m, then the fourth power: -72 dBm (54 Mbit/s) at 219 m, -82 dBm (the start of a frame is sensed) at
     /// 399 m. 6 Mbit/s need -89 dBm.
     #[test]

@@ -201,6 +201,15 @@ impl<P: Clone> Originator<P> {
         into.append(&mut self.resolved);
     }
 
+    /// Whether the next exchange is a request: how many before it were not answered.
+    pub fn request_failures(&self) -> Option<u32> {
+        match self.request {
+            Request::NotNeeded => None,
+            Request::Due { failures } => Some(failures),
+            Request::Deferred => Some(0),
+        }
+    }
+
     /// What to send now; `next` takes the next packet for this peer and TID from the queue. `None`: nothing. A packet that `next`
     /// gave belongs to the originator, sent or not.
     ///

@@ -45,8 +45,15 @@ impl Radio {
         }
         self.check_aggregation()?;
         self.check_data_rate()?;
-        if self.family().is_some() {
+        if let Some(family) = self.family() {
             self.mcs_mode()?;
+            if let Some(mcs) = self.receive_threshold_mcs.filter(|mcs| !family.has_mcs(*mcs)) {
+                let (name, most) = (family.name(), family.max_mcs());
+                return Err(format!(
+                    "key \"receive_threshold_mcs\": {mcs} is no MCS of one stream of {name}; give one of 0 to {most}"
+                )
+                .into());
+            }
         } else if let Some(key) = self.stated_of_mcs() {
             return Err(
                 format!("key \"{key}\": is of ht, vht, he and s1g; leave it out, or take a profile of those").into()
@@ -94,6 +101,7 @@ impl Radio {
     fn stated_of_mcs(&self) -> Option<&'static str> {
         let stated = [
             ("mcs", self.mcs.is_some()),
+            ("receive_threshold_mcs", self.receive_threshold_mcs.is_some()),
             ("width_mhz", self.width_mhz != width_20_mhz()),
             ("guard_interval", self.guard_interval != GuardInterval::default()),
             ("streams", self.streams != one_stream()),
@@ -160,13 +168,57 @@ mod tests {
                 "guard_interval = \"short\"",
                 "\"guard_interval\": \"short\" is none of he; give one of \"long\", \"double\", \"quadruple\"",
             ),
-            ("dot11ac-vht80", "mcs = 11", "\"mcs\": MCS 11 is above 9 of vht; change it, width_mhz or streams"),
+            (
+                "dot11ac-vht80",
+                "mcs = 11",
+                "\"mcs\": MCS 11 is above 9 of vht; vht has 0 to 9 in 80 MHz with one stream: give one of those, or change \
+                 width_mhz or streams",
+            ),
             (
                 "dot11ac-vht80",
                 "mcs = 9\nwidth_mhz = 20",
-                "\"mcs\": vht-mcs9-20: the standard has no such mode; change it, ",
+                "\"mcs\": vht-mcs9-20: the standard has no such mode; vht has 0 to 8 in 20 MHz with one stream: give ",
             ),
-            ("dot11ah-1m", "mcs = 10\nstreams = 2", "\"mcs\": MCS 10 of s1g has one stream in 1 MHz; change it, "),
+            (
+                "dot11ah-1m",
+                "mcs = 10\nstreams = 2",
+                "\"mcs\": MCS 10 of s1g has one stream in 1 MHz; s1g has 0 to 9 in 1 MHz with two streams: give ",
+            ),
+            (
+                "dot11ah-1m",
+                "mcs = 11",
+                "\"mcs\": MCS 11 is above 9 of s1g; s1g has 0 to 10 in 1 MHz with one stream: give ",
+            ),
+            (
+                "dot11ah-2m",
+                "mcs = 9",
+                "\"mcs\": s1g-mcs9-2: the standard has no such mode; s1g has 0 to 8 in 2 MHz with one stream: give ",
+            ),
+            (
+                "dot11ah-2m",
+                "mcs = 10",
+                "\"mcs\": MCS 10 of s1g has one stream in 1 MHz; s1g has 0 to 8 in 2 MHz with one stream: give ",
+            ),
+            (
+                "dot11n-ht20",
+                "mcs = 8",
+                "\"mcs\": MCS 8 of ht has two streams, and streams is 1; ht has 0 to 7 in 20 MHz with one stream: give ",
+            ),
+            (
+                "mikrotik-hap-lite",
+                "mcs = 15",
+                "\"mcs\": MCS 15 of ht has two streams, and streams is 1; ht has 0 to 7 in 20 MHz with one stream: give ",
+            ),
+            (
+                "dot11n-ht20",
+                "receive_threshold_mcs = 8",
+                "\"receive_threshold_mcs\": 8 is no MCS of one stream of ht; give one of 0 to 7",
+            ),
+            (
+                "dot11g-54m",
+                "receive_threshold_mcs = 7",
+                "\"receive_threshold_mcs\": is of ht, vht, he and s1g; leave it out, ",
+            ),
             ("dot11ah-1m", "width_mhz = 2", "\"control_rate_bps\": 900000 is the rate of no MCS of 2 MHz; give one, "),
             ("dot11n-ht20", "data_rate_bps = 54e6", "\"data_rate_bps\": 54000000 is not that of mcs; leave it out"),
             ("dot11g-54m", "modulation = \"ht\"", "\"mcs\": ht needs one; add it"),
@@ -255,6 +307,15 @@ mod tests {
             assert!(refused.starts_with("key \"capture_db\": \""), "{refused}");
             assert!(refused.contains("is of the wrong type; give a number"), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_card_of_two_streams_has_the_mcs_of_both() {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/radios/dot11n-ht20.toml")).unwrap();
+        let radio = |overrides: &str| Radio::parse(&text, &overrides.parse().unwrap()).unwrap();
+        let both = radio("mcs = 15\nstreams = 2");
+        assert_eq!(both.data_rate_bps, 130_000_000);
+        assert_eq!(both.data_mode(), radio("mcs = 7\nstreams = 2").data_mode());
     }
 
     #[test]

@@ -13,6 +13,19 @@ pub(super) const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11
 /// Mandatory rates of an OFDM PHY (clause 18.2.2.3).
 const MANDATORY_OFDM_RATES_BPS: [u64; 3] = [6_000_000, 12_000_000, 24_000_000];
 
+/// The highest MCS of any family: that of HT with two streams.
+const HIGHEST_MCS: u8 = 15;
+
+/// Ascending numbers for people: `0 to 7 and 10`.
+fn spans(numbers: &[u8]) -> String {
+    let of = |span: &[u8]| match span {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first} to {last}"),
+        [] => unreachable!("a chunk has an element"),
+    };
+    numbers.chunk_by(|a, b| a + 1 == *b).map(of).collect::<Vec<_>>().join(" and ")
+}
+
 /// The parts of a frame that a receiver decodes, in time from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
@@ -85,13 +98,13 @@ impl Radio {
     }
 
     /// Power and ratio that the reception of a frame in `mode` needs. With [`Thresholds::Rate`] both are those of the profile, shifted by the
-    /// difference of the standard's minimum sensitivities.
+    /// difference of the standard's minimum sensitivities from the mode that they are for.
     pub fn threshold(&self, mode: Mode) -> Threshold {
         let ratio = 10f64.powf(self.capture_db / 10.0);
         match self.rules.thresholds {
             Thresholds::One => Threshold { power_w: self.receive_threshold_w, ratio },
             Thresholds::Rate => {
-                let apart = self.less_than_data(mode);
+                let apart = self.less_than_stated(mode);
                 Threshold { power_w: self.receive_threshold_w * apart, ratio: ratio * apart }
             }
         }
@@ -108,27 +121,37 @@ impl Radio {
     /// Power in W needed to decode a frame whose mode the sender chose, whatever `thresholds` says: the profile's threshold, shifted
     /// by the difference of the standard's minimum sensitivities.
     pub fn receive_threshold_at_w(&self, mode: Mode) -> f64 {
-        self.receive_threshold_w * self.less_than_data(mode)
+        self.receive_threshold_w * self.less_than_stated(mode)
     }
 
-    /// Power from which on two stations are neighbours, W: that of unicast data at the profile's rate. If the sender chooses the rate
-    /// (`rate_control`, or `by_kernel`: the kernel of a station with mac80211) the power at which the least demanding of its rates, with RTS and answer,
-    /// is received, and the start of a frame sensed. With `reception = "sinr"` the same differences of the standard's minimum
-    /// sensitivities stand for the ratios.
+    /// Power from which on two stations are neighbours, W: that of unicast data at the profile's rate. If that is not the one that the
+    /// profile's threshold is for (`receive_threshold_mcs`) the power at which a frame of it, with RTS and answer, is received, and its start sensed;
+    /// if the sender chooses the rate (`rate_control`, or `by_kernel`: the kernel of a station with mac80211) that of the least demanding of
+    /// its rates. With `reception = "sinr"` the same differences of the standard's minimum sensitivities stand for the ratios.
     pub fn neighbour_threshold_w(&self, by_kernel: bool) -> f64 {
-        if !by_kernel && self.rate_control == RateControl::Fixed {
+        let is_fixed = !by_kernel && self.rate_control == RateControl::Fixed;
+        if is_fixed && self.threshold_mode() == self.data_mode() {
             return self.receive_threshold_w;
         }
         let by_sinr = self.reception == Reception::Sinr;
         let of = |mode, own: bool| if own { self.receive_threshold_at_w(mode) } else { self.threshold(mode).power_w };
         let exchange_w = |mode| of(mode, by_sinr || by_kernel).max(of(self.answer_mode(mode), by_sinr));
-        let least_w = self.data_modes().into_iter().map(exchange_w).fold(f64::INFINITY, f64::min);
+        let modes = if is_fixed { vec![self.data_mode()] } else { self.data_modes() };
+        let least_w = modes.into_iter().map(exchange_w).fold(f64::INFINITY, f64::min);
         least_w.max(self.carrier_sense_threshold_w)
     }
 
-    /// The ratio of the minimum sensitivities in `mode` and in the mode of data.
-    fn less_than_data(&self, mode: Mode) -> f64 {
-        10f64.powf((mode.min_sensitivity_dbm() - self.data_mode().min_sensitivity_dbm()) / 10.0)
+    /// The ratio of the minimum sensitivities in `mode` and in the mode that the profile's thresholds are for.
+    fn less_than_stated(&self, mode: Mode) -> f64 {
+        10f64.powf((mode.min_sensitivity_dbm() - self.threshold_mode().min_sensitivity_dbm()) / 10.0)
+    }
+
+    /// The mode that `receive_threshold_w` and `capture_db` are for.
+    fn threshold_mode(&self) -> Mode {
+        match (self.data_mode(), self.receive_threshold_mcs) {
+            (Mode::Mcs(data), Some(mcs)) => Mode::Mcs(Mcs { mcs, ..data }),
+            (data, _) => data,
+        }
     }
 
     /// Whether this PHY has the rate `rate_bps`.
@@ -190,8 +213,26 @@ impl Radio {
         if !widths.contains(&self.width_mhz) {
             return Err(self.none_of(family, "width_mhz", self.width_mhz, widths));
         }
-        let mode = Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
-        mode.map_err(|wrong| format!("key \"mcs\": {wrong}; change it, width_mhz or streams").into())
+        let of = |mcs| Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
+        let refused = |wrong| {
+            let those: Vec<_> =
+                (0..=HIGHEST_MCS).filter(|mcs| of(*mcs).is_ok_and(|mode| self.has_streams(mode))).collect();
+            let streams = if self.streams == 1 { "one stream" } else { "two streams" };
+            let of_what = format!("{} has {} in {} MHz with {streams}", family.name(), spans(&those), self.width_mhz);
+            RadioError::Value(format!(
+                "key \"mcs\": {wrong}; {of_what}: give one of those, or change width_mhz or streams"
+            ))
+        };
+        let mode = of(mcs).map_err(refused)?;
+        if !self.has_streams(mode) {
+            return Err(refused(format!("MCS {mcs} of ht has two streams, and streams is {}", self.streams)));
+        }
+        Ok(mode)
+    }
+
+    /// HT's MCS 8 to 15 have two streams, whatever `streams` says.
+    fn has_streams(&self, mode: Mcs) -> bool {
+        mode.streams <= self.streams
     }
 
     /// The refusal of a value that this PHY has not, with those that it has.
@@ -229,6 +270,17 @@ impl Radio {
     /// most the profile's rate of RTS (802.11-2016 10.6.6.2 requires a basic rate; mac80211's `rate_fixup_ratelist` takes this one).
     pub fn rts_mode(&self, data: Mode) -> Mode {
         self.mode_of_rate(self.control_rate_bps.min(self.answer_rate_bps(data.reference_rate_bps())))
+    }
+
+    /// The mode of a Block Ack Request for data in `data`, of which `failures` were not answered since the last answer. A first one is sent as an RTS
+    /// before such data would be (802.11-2020 10.6.6.2 requires a basic rate and 10.6.6.4, within a TXOP, one not above that of the frame
+    /// before it; ns-3 takes that of the Block Ack), a repetition at the slowest basic rate, as all of mac80211's: the rate of the data, which the
+    /// request delays, may be out of date.
+    pub fn request_mode(&self, data: Mode, failures: u32) -> Mode {
+        match failures {
+            0 => self.rts_mode(data),
+            _ => self.mode_of_rate(self.basic_rates_bps[0]),
+        }
     }
 
     /// Time on the air of an RTS at the profile's rate.

@@ -117,7 +117,7 @@ def test_three_clicks_and_a_flow_are_a_scenario_that_manet_run_takes(edited, tmp
     edited.change(op="move_stations", places={"sta3": [1000, 0]})
     found, lines = edited.ask("check"), edited.ask("state")["text"].splitlines()
     assert found["problem"] == {
-        "text": "there is no path from sta1 to sta3 at the start positions; place the stations within range of each other "
+        "text": "there is no path from sta1 to sta3 at the start positions; place the stations within range of each other, 250 m "
         '(key "positions"), or remove the flow', "path": ["flows", 0], "line": lines.index(FLOW) + 1,
     } and found["picture"]["flows"][0]["hops"] is None  # fmt: skip
     edited.change(op="undo")
