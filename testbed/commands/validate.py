@@ -5,7 +5,7 @@ import argparse
 from testbed.commands.options import add_verb
 
 EXAMPLES = """
-  ./manet validate                      every check, in one to two minutes
+  ./manet validate                      every check, in three to five minutes
   ./manet validate --only 'ns2/*'       the comparison with ns-2 alone
   ./manet validate --only closed-form   checks whose name contains this
   ./manet validate --json               a list of {name, ours, reference, ...}
@@ -14,8 +14,8 @@ EXAMPLES = """
                     run ns-3 itself, from the wheel in that environment
 
 --rerun-ns3 compares ns-3's new figures with the stored ones (rerun/...) and
-the medium with the new ones (ns3/...); it writes nothing. All cases take more
-than an hour. The wheel: python3 -m venv /opt/ns3 &&
+the medium with the new ones (ns3/...); it writes nothing. All cases take half
+an hour. The wheel: python3 -m venv /opt/ns3 &&
 /opt/ns3/bin/pip install --no-deps ns3==3.44.post0; g++ builds the program.
 """
 
