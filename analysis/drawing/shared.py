@@ -21,7 +21,7 @@ from record.files import read_json
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 ROOM = 1.06
 TITLE_SIZE = 9
-NOTE_CHARACTERS_PER_IN = 21  # of the font of `write_note`
+NOTE_CHARACTERS_PER_IN = 20  # of the font of `write_note`
 FEW = 2  # runs: their mean says little
 ENOUGH = 4  # runs of which an interval is always drawn
 SUSPECTS = "suspects"  # the name (gid) of rings round suspect runs

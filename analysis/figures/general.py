@@ -7,7 +7,6 @@ the size.
 """
 
 import itertools
-import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ MARKS = list(zip(
 LINES = ("-", "--", ":", "-.")
 MAX_ONE_COLUMN = 6  # with more entries than this, the legend has two columns
 HEIGHT_IN = 3.6
-NOTE_CHARACTERS_PER_IN = 20  # of the lowest line
 SPREAD = 0.6  # of the distance between two words: the points at one word are that far apart in all
 VARIANT = "variant"
 
@@ -72,7 +70,7 @@ def draw(out_dir: Path) -> list[Path]:
             axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > MAX_ONE_COLUMN else 1)
         if plot.get("origin", True):
             note = shared.origin(out_dir, [row for row in summary if row["metric"] == shown.metric])
-            shared.write_note(axes[0], textwrap.fill(note, int(NOTE_CHARACTERS_PER_IN * width_in)))
+            shared.write_note(axes[0], note)
             shared.write_few(axes[0], cells)
     return written
 

@@ -5,7 +5,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from analysis.decisions.answers import chosen_cells
 from record.files import read_object
 from record.found_runs import FoundRuns
 from testbed.programs import INSTALLATION
@@ -31,6 +30,8 @@ def missing_runs(directory: Path, description: dict[str, Any], found_runs: Found
 
 def _asked_for(description: dict[str, Any]) -> list[tuple[str, int]]:
     """Cell and seed of each run of experiment.json."""
+    from analysis.decisions.answers import chosen_cells
+
     chosen, seeds = chosen_cells(description), range(1, description.get("seeds", 0) + 1)
     return [(cell["name"], seed) for cell in description["cells"] if cell["name"] in chosen for seed in seeds]
 
