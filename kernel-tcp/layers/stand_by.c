@@ -79,7 +79,7 @@ static bool send_acknowledged(struct agent *agent, __u32 slot)
 	return true;
 }
 
-bool stand_by_send(struct agent *agent, __u32 slot, __u32 seq)
+static bool send_at(struct agent *agent, __u64 at_ns, __u32 slot, __u32 seq)
 {
 	struct connection *own = &agent->connections[slot];
 	struct stand_by *now = &agent->stand_bys[slot];
@@ -90,17 +90,24 @@ bool stand_by_send(struct agent *agent, __u32 slot, __u32 seq)
 		return false;
 	now->sent++;
 	agent->probe_count++;
-	agent_record(agent, own, "probe", "seq=%u", seq);
+	agent_record_at(agent, at_ns, own, "probe", "seq=%u", seq);
 	return true;
+}
+
+bool stand_by_send(struct agent *agent, __u32 slot, __u32 seq)
+{
+	return send_at(agent, agent_begin_record(agent), slot, seq);
 }
 
 /* Its answer ends the stand-by. */
 static bool probe(struct agent *agent, __u32 slot, __u32 seq)
 {
-	/* Before it is sent: the answer may come at once. */
+	/* Both before it is sent: the answer may come at once. */
+	__u64 at_ns = agent_begin_record(agent);
+
 	__atomic_store_n(&agent->connections[slot].probed, agent->stand_bys[slot].order,
 			 __ATOMIC_RELEASE);
-	return stand_by_send(agent, slot, seq);
+	return send_at(agent, at_ns, slot, seq);
 }
 
 void resend_until(struct agent *agent, __u32 slot, __u32 end)

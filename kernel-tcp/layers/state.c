@@ -14,17 +14,25 @@ __u64 agent_now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-void agent_record(struct agent *agent, const struct connection *own, const char *event,
-		  const char *format, ...)
+__u64 agent_begin_record(struct agent *agent)
 {
-	struct sample row = { .monotonic_ns = agent_now_ns() };
+	__u64 now_ns = agent_now_ns();
+
+	/* Events that the eBPF programs saw earlier come first in the file. */
+	if (agent->csv)
+		agent->drain(agent->drain_context);
+	return now_ns;
+}
+
+void agent_record_at(struct agent *agent, __u64 at_ns, const struct connection *own,
+		     const char *event, const char *format, ...)
+{
+	struct sample row = { .monotonic_ns = at_ns };
 	char detail[64];
 	va_list arguments;
 
 	if (!agent->csv)
 		return;
-	/* Events that the eBPF programs saw earlier come first in the file. */
-	agent->drain(agent->drain_context);
 	va_start(arguments, format);
 	vsnprintf(detail, sizeof(detail), format, arguments);
 	va_end(arguments);

@@ -78,9 +78,16 @@ struct agent {
 /* CLOCK_MONOTONIC, ns. */
 __u64 agent_now_ns(void);
 
-/* Writes an event of a connection. */
-void agent_record(struct agent *agent, const struct connection *own, const char *event,
-		  const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The instant of an event that agent_record_at writes later: what the eBPF programs see from
+ * now on comes after it in the file. */
+__u64 agent_begin_record(struct agent *agent);
+/* Writes an event of a connection, of the instant from agent_begin_record. */
+void agent_record_at(struct agent *agent, __u64 at_ns, const struct connection *own,
+		     const char *event, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+/* Writes an event of a connection that happens now. */
+#define agent_record(agent, ...) \
+	agent_record_at(agent, agent_begin_record(agent), __VA_ARGS__)
 
 /* The earlier of two instants, of which 0 is never. */
 static inline __u64 earlier(__u64 a, __u64 b)
