@@ -181,7 +181,8 @@ impl Blocks {
         let Some(chain) = progress else { return true };
         let parts = offer.parts();
         let answered = matches!(answer, Answer::Ack | Answer::BlockAck(_));
-        if !parts.is_empty() && answer != Answer::NoCts {
+        if !parts.is_empty() {
+            // without CTS the MPDUs were not sent, and are lost at this rate as after an A-MPDU without answer
             let sent_now = |r: &&Resolved<_>| parts.iter().any(|part| Some(part.sequence) == r.sequence);
             let acknowledged = fates.iter().filter(|r| r.fate == Fate::Acknowledged).filter(sent_now).count();
             chain.count(parts.len() as u32, acknowledged as u32, answered);

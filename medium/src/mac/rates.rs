@@ -37,7 +37,7 @@ impl Progress {
         self.chain.rate(self.transmissions + 1)
     }
 
-    /// Counts a transmission of so many MPDUs, of which so many were acknowledged.
+    /// Counts a transmission of so many MPDUs, of which so many were acknowledged. An RTS without CTS is one of all its MPDUs.
     pub fn count(&mut self, mpdus: u32, acknowledged: u32, answered: bool) {
         let rate = self.rate();
         self.transmissions += 1;
@@ -100,6 +100,7 @@ impl Rates {
 
     /// Ends a chain. `snr_db`: that of the frame that was answered.
     pub fn end(&mut self, now: Instant, peer: Peer, progress: &Progress, snr_db: Option<f64>) {
+        // nothing is tried of a packet that internal collisions alone have ended
         if !progress.tried.is_empty() {
             self.control.report(now, peer, &Attempts { tried: &progress.tried, snr_db });
         }
