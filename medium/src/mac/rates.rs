@@ -52,9 +52,10 @@ impl Progress {
         }
     }
 
-    /// The answer to a Block Ack Request: so many MPDUs of the last transmission had arrived.
+    /// The answer to a Block Ack Request: so many MPDUs of the last transmission had arrived. It is sent at a rate of its own, and answers for
+    /// that transmission only if one of them had.
     pub fn acknowledge(&mut self, mpdus: u32) {
-        if let Some(last) = self.tried.last_mut() {
+        if let Some(last) = self.tried.last_mut().filter(|_| mpdus > 0) {
             last.answered = true;
             last.acknowledged = (last.acknowledged + mpdus).min(last.mpdus);
         }
