@@ -337,9 +337,12 @@ keys! {
         pub system_loss_db: f64 => GAIN;
         /// Reception threshold: a weaker frame is not received.
         pub receive_threshold_w: f64 => above(0.0).of("W");
-        /// MCS that `receive_threshold_w` and `capture_db` are for, of one stream; by default `mcs`. If they differ the ranges of `mcs` follow by the minimum sensitivities.
+        /// MCS that `receive_threshold_w` and `capture_db` are for, of one stream; by default `mcs`. If they differ those of `mcs` follow by the minimum sensitivities, its range with `reception = "sinr"` by the error model.
         #[serde(default)]
         pub receive_threshold_mcs: Option<u8> => up_to(11.0);
+        /// Rate of DSSS and OFDM that `receive_threshold_w` and `capture_db` are for; by default `data_rate_bps`. If they differ those of `data_rate_bps` follow by the minimum sensitivities.
+        #[serde(default)]
+        pub receive_threshold_rate_bps: Option<u64> => RATE;
         /// Carrier sense threshold: a weaker frame is not sensed.
         pub carrier_sense_threshold_w: f64 => above(0.0).of("W");
         /// Capture threshold: a frame that exceeds the others by this ratio is received.
