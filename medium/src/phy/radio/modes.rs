@@ -1,7 +1,7 @@
 //! The modes in which a profile sends its frames, the answers to them, and the power and the ratio that their reception needs.
 
 use super::{
-    FrameKind, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES,
+    FrameKind, GuardInterval, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES,
     BA_BYTES, RTS_BYTES,
 };
 use crate::phy::error_model::log_success;
@@ -295,13 +295,13 @@ impl Radio {
         format!("key \"{key}\": {} is none of {}; give one of {all}", written(&value), family.name()).into()
     }
 
-    /// MCS 0 of S1G, which all of its stations receive.
+    /// MCS 0 of S1G, which all of its stations receive. Its frames other than unicast data have the long guard interval: not all have the short one.
     fn lowest_mcs(&self) -> Mcs {
-        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, guard: self.guard_interval, streams: 1 }
+        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, guard: GuardInterval::Long, streams: 1 }
     }
 
     fn s1g_of_rate(&self, rate_bps: u64) -> Option<Mcs> {
-        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.guard_interval, 1).ok();
+        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, GuardInterval::Long, 1).ok();
         (0..=REPEATED).filter_map(of).find(|mcs| Mode::Mcs(*mcs).rate_bps() == rate_bps)
     }
 
