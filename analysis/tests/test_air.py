@@ -86,7 +86,7 @@ def test_damage_in_any_part_of_the_log_is_an_error_that_names_it(tmp_path, monke
 def test_a_file_that_is_no_air_log_is_refused_by_the_columns_that_it_lacks(tmp_path, text):
     path = tmp_path / "scenario.toml"
     path.write_text(text)
-    with pytest.raises(RunFileError, match="not an air log .*: no column t_ns"):
+    with pytest.raises(RunFileError, match=r"not an air log .*: no column t_ns"):
         read_data_attempts(path)
 
 

@@ -172,8 +172,9 @@ def test_with_several_rates_a_chain_is_as_long_as_the_lowest_usable_rate_reaches
 
 
 def test_a_refusal_names_the_range_of_the_mode_in_use_and_a_rate_control_that_reaches_further():
-    """dot11ac-vht80: MCS 7 needs -65 dBm, MCS 9 5.9 dB more, two streams 3 dB; from -76 dBm on the start of a frame is sensed. dot11b-11m:
-    11 Mbit/s need -82 dBm, broadcasts at 2 Mbit/s 4 dB less; dot11g-54m: 54 Mbit/s need -72 dBm, an RTS at 24 Mbit/s 9 dB less."""
+    """dot11ac-vht80: MCS 7 needs -65 dBm, MCS 9 5.9 dB more, two streams 3 dB; from -76 dBm on the start of a frame is sensed.
+    dot11b-11m: 11 Mbit/s need -82 dBm, broadcasts at 2 Mbit/s 4 dB less. dot11g-54m: 54 Mbit/s need -72 dBm, an RTS at 24 Mbit/s
+    9 dB less."""
 
     def refusal(radio: str = "dot11ac-vht80", **keys: object) -> str:
         with pytest.raises(UsageError) as refused:
