@@ -121,19 +121,19 @@ fn a_rate_whose_rts_does_not_arrive_is_left() {
         for rate_control in ["ideal", "arf", "aarf", "minstrel", "minstrel-ht"] {
             let flows = json!([saturated(1, 2)]);
             let [with, without] = with_and_without_rts(profile, &chain(2, metres), &flows, rate_control);
-            assert!(with > 0.85 * without && without > 0.8 * most, "{profile}, {rate_control}: {with}, {without}");
+            assert!(with > 0.8 * without && without > 0.8 * most, "{profile}, {rate_control}: {with}, {without}");
         }
     }
 }
 
-/// No rate control can tell an RTS that collided from one that was too weak, as it cannot of data.
+/// A few RTSs in a row have to be lost to count: most collisions are no loss of data then, which spares the rate control those of data.
 #[test]
-fn collisions_of_rts_lower_the_rate_no_more_than_those_of_data() {
+fn collisions_of_rts_do_not_lower_the_rate() {
     let angle = |n: usize| std::f64::consts::TAU * n as f64 / 20.0;
     let circle: Vec<_> = (0..20).map(|n| [20.0 * angle(n).cos(), 20.0 * angle(n).sin()]).collect();
     let flows: Value = (1..=10).map(|n| saturated(n, n + 10)).collect();
     for rate_control in ["arf", "aarf", "minstrel", "minstrel-ht", "ideal"] {
         let [with, without] = with_and_without_rts("dot11g-54m", &circle, &flows, rate_control);
-        assert!(with > 0.9 * without, "{rate_control}: {with}, {without}");
+        assert!(with > 1.05 * without, "{rate_control}: {with}, {without}");
     }
 }

@@ -784,8 +784,11 @@ impl Dcf {
                 self.own.service = None;
             }
             Content::Packet { progress, .. } => {
-                // an RTS without CTS, too: the rate of both follows the chain
-                progress.iter_mut().for_each(|progress| progress.count(1, 0, false));
+                match progress {
+                    Some(progress) if sent == FrameKind::Rts => progress.count_lost_rts(1),
+                    Some(progress) => progress.count(1, 0, false),
+                    None => {}
+                }
                 if exhausted {
                     self.give_up(now, reason);
                 }
