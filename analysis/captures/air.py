@@ -137,14 +137,14 @@ def _rows_of(path: Path, log: io.BufferedReader | io.BytesIO, kinds: dict[str, t
     """The columns of `kinds` that a log has. RunFileError for a log that lacks one of SCHEMA."""
     try:
         head = [name.strip() for name in log.readline().decode().rstrip("\r\n").split(",")]
+        missing = [name for name in SCHEMA if name not in head]
+        if missing:
+            raise RunFileError(f"{path}: not an air log (formats/air.md): no column {missing[0]}; made by another version?")
         log.seek(0)
         rows = pl.read_csv(log, columns=[name for name in kinds if name in head] or None, schema_overrides=kinds)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         first_line = str(problem).splitlines()[0]
         raise RunFileError(f"{path}: not an air log (formats/air.md): {first_line}") from None
-    missing = [name for name in SCHEMA if name not in head]
-    if missing:
-        raise RunFileError(f"{path}: not an air log (formats/air.md): no column {missing[0]}; made by another version?")
     return rows
 
 

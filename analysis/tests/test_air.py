@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.captures.air import OPTIONAL, PACKET_SCHEMA, SCHEMA, air_summary, match_deliveries, read_air, read_packet_rows
+from analysis.captures.air import (
+    OPTIONAL,
+    PACKET_SCHEMA,
+    SCHEMA,
+    air_summary,
+    match_deliveries,
+    read_air,
+    read_data_attempts,
+    read_packet_rows,
+)
 from record.errors import RunFileError
 
 HEADER = ",".join([*SCHEMA, *OPTIONAL])
@@ -71,6 +80,14 @@ def test_damage_in_any_part_of_the_log_is_an_error_that_names_it(tmp_path, monke
     path.write_text(f"{HEADER}\n{row * 10}{damage}{row * 10}")
     with pytest.raises(RunFileError, match=f"{path}: not an air log"):
         read_packet_rows(path)
+
+
+@pytest.mark.parametrize("text", ["hops = 2\n", '# a comment\n[a]\nb = "c, d, e"\nf = [1, 2, 3]\n', ""])
+def test_a_file_that_is_no_air_log_is_refused_by_the_columns_that_it_lacks(tmp_path, text):
+    path = tmp_path / "scenario.toml"
+    path.write_text(text)
+    with pytest.raises(RunFileError, match=r"not an air log .*: no column t_ns"):
+        read_data_attempts(path)
 
 
 def test_a_column_more_is_no_error_and_the_received_power_is_read(tmp_path):

@@ -197,6 +197,20 @@ fn a_weak_link_that_gives_packets_up_goes_on_after_a_request_at_a_rate_that_arri
     }
 }
 
+/// 80 MHz at 200 m: the fast rates lose whole A-MPDUs; the answer to the request, which is sent at a slow rate, is no success of theirs.
+#[test]
+fn arf_does_not_take_the_answer_to_a_request_for_one_to_the_data() {
+    let mbps = |rate_control: &str, request_after_silence: bool| {
+        let aggregation = json!({"request_after_silence": request_after_silence});
+        let overrides = json!({"rate_control": rate_control, "aggregation": aggregation});
+        run(&saturated(&chain(2, 200.0), overrides, |j| j["radio"] = "dot11ac-vht80.toml".into())).mbps
+    };
+    for rate_control in ["arf", "aarf"] {
+        let (with, without) = (mbps(rate_control, true), mbps(rate_control, false));
+        assert!(with > 0.9 * without && without > 100.0, "{rate_control}: {with}, {without}");
+    }
+}
+
 #[test]
 fn an_rts_reserves_the_medium_for_an_a_mpdu_and_its_block_ack() {
     let run = run(&saturated(&chain(2, 20.0), json!({"rts_threshold_bytes": 0}), |_| ()));

@@ -248,6 +248,17 @@ fn rts_and_answers_of_a_slow_frame_are_at_basic_rates_not_above_its_own() {
     assert_eq!(kinds(&[]), mbps([24, 24, 54, 24]));
 }
 
+/// The kernel is told that the tries of a stage are used up, so those of the RTS are.
+#[test]
+fn an_rts_without_cts_uses_up_a_try_of_its_stage() {
+    let mut bench = Bench::with(2, 100_000.0, kernel("dot11g-54m", json!({})));
+    bench.send(0, frame(0x88, 0, mac(1), 500), 1, &[at(54, 2), at(18, 2), at(6, 7)]);
+    bench.run_for(200_000);
+    assert_eq!(bench.outcomes[&(0, 1)], [Outcome::Failed(7)]);
+    let rts = |mbps: u64| (FrameKind::Rts, format!("{mbps} Mbit/s"));
+    assert_eq!(bench.sent, [24, 24, 12, 12, 6, 6, 6].map(rts));
+}
+
 #[test]
 fn a_rate_of_ht_is_sent_in_its_mode_and_answered_in_a_frame_before_ht() {
     let ht = |mcs| Stage { rate_bps: 0, tries: 2, ht: Some(HtRate { mcs, width_mhz: 20, short_guard: false }) };

@@ -281,8 +281,9 @@ def _range(medium: dict[str, Any]) -> tuple[str, str]:
     if range_of(adapting) == metres or kernel_rates_of(medium):
         return f", {metres:.0f} m", ""
     at_a_fixed_rate = f", {metres:.0f} m at its fixed rate"
-    if "hwsim" in medium:  # without the kernel's rates; rate_control is for TAP radios
-        return at_a_fixed_rate, ""
+    if "hwsim" in medium:  # rate_control is for TAP radios
+        by_kernel = medium | {"hwsim": medium["hwsim"] | {"rates": "kernel"}}
+        return at_a_fixed_rate, f', or set hwsim.rates = "kernel", with which it is {range_of(by_kernel):.0f} m'
     return at_a_fixed_rate, f', or set rate_control = "minstrel-ht", with which it is {range_of(adapting):.0f} m'
 
 

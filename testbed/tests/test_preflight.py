@@ -172,7 +172,9 @@ def test_with_several_rates_a_chain_is_as_long_as_the_lowest_usable_rate_reaches
 
 
 def test_a_refusal_names_the_range_of_the_mode_in_use_and_a_rate_control_that_reaches_further():
-    """dot11ac-vht80: MCS 7 needs -65 dBm, MCS 9 7 dB more; from -76 dBm on the start of a frame is sensed."""
+    """dot11ac-vht80: MCS 7 needs -65 dBm, MCS 9 5.9 dB more, two streams 3 dB; from -76 dBm on the start of a frame is sensed.
+    dot11b-11m: 11 Mbit/s need -82 dBm, broadcasts at 2 Mbit/s 4 dB less. dot11g-54m: 54 Mbit/s need -72 dBm, an RTS at 24 Mbit/s
+    9 dB less."""
 
     def refusal(radio: str = "dot11ac-vht80", **keys: object) -> str:
         with pytest.raises(UsageError) as refused:
@@ -181,16 +183,26 @@ def test_a_refusal_names_the_range_of_the_mode_in_use_and_a_rate_control_that_re
 
     further = ', or set rate_control = "minstrel-ht", with which it is 409 m'
     assert refusal(spacing=120) == f', 115 m at its fixed rate (key "spacing"){further}'
-    assert refusal(spacing=100, radio_overrides={"mcs": 9}) == f', 51 m at its fixed rate (key "spacing"){further}'
-    assert refusal(spacing=240, radio_overrides={"mcs": 4}) == f', 230 m at its fixed rate (key "spacing"){further}'
+    assert refusal(spacing=100, radio_overrides={"mcs": 9}) == f', 58 m at its fixed rate (key "spacing"){further}'
+    assert refusal(spacing=270, radio_overrides={"mcs": 4}) == f', 264 m at its fixed rate (key "spacing"){further}'
+    assert refusal(spacing=100, radio_overrides={"streams": 2}) == f', 81 m at its fixed rate (key "spacing"){further}'
     assert refusal(spacing=420, rate_control="minstrel-ht", radio_overrides={"mcs": 9}) == ', 409 m (key "spacing")'
-    assert refusal("dot11g-54m", spacing=225, stations="hwsim") == ', 219 m at its fixed rate (key "spacing")'
+    by_kernel = ', or set hwsim.rates = "kernel", with which it is 399 m'
+    assert refusal("dot11g-54m", spacing=225, stations="hwsim") == f', 219 m at its fixed rate (key "spacing"){by_kernel}'
+    further = ', or set rate_control = "minstrel-ht", with which it is 502 m'
+    assert refusal("dot11b-11m", spacing=540) == f', 399 m at its fixed rate (key "spacing"){further}'
+    for rate_control in ("minstrel-ht", "arf"):
+        assert refusal("dot11b-11m", spacing=540, rate_control=rate_control) == ', 502 m (key "spacing")'
+    at_6_mbps = {"radio_overrides": {"data_rate_bps": 6e6}}
+    assert refusal("dot11g-54m", spacing=390, **at_6_mbps).startswith(', 377 m at its fixed rate (key "spacing")')
     near: list[dict[str, object]] = [
-        {"spacing": 50, "radio_overrides": {"mcs": 9}}, {"spacing": 225, "radio_overrides": {"mcs": 4}},
+        {"spacing": 57, "radio_overrides": {"mcs": 9}}, {"spacing": 258, "radio_overrides": {"mcs": 4}},
         {"spacing": 400, "rate_control": "minstrel-ht"}, {"spacing": 400, "radio_overrides": {"mcs": 0}},
     ]  # fmt: skip
     for keys in near:
         preflight.check_paths({"x": of(radio="dot11ac-vht80", hops=1, **keys)}, [1], BUILT)
+    preflight.check_paths({"x": of(radio="dot11b-11m", hops=1, spacing=495, rate_control="arf")}, [1], BUILT)
+    preflight.check_paths({"x": of(radio="dot11g-54m", hops=1, spacing=370, **at_6_mbps)}, [1], BUILT)
 
 
 def test_a_path_that_movement_or_a_daemon_may_bring_is_the_runs_own_matter():

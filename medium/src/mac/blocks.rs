@@ -181,7 +181,9 @@ impl Blocks {
         let Some(chain) = progress else { return true };
         let parts = offer.parts();
         let answered = matches!(answer, Answer::Ack | Answer::BlockAck(_));
-        if !parts.is_empty() && answer != Answer::NoCts {
+        if answer == Answer::NoCts {
+            chain.count_lost_rts(parts.len() as u32);
+        } else if !parts.is_empty() {
             let sent_now = |r: &&Resolved<_>| parts.iter().any(|part| Some(part.sequence) == r.sequence);
             let acknowledged = fates.iter().filter(|r| r.fate == Fate::Acknowledged).filter(sent_now).count();
             chain.count(parts.len() as u32, acknowledged as u32, answered);

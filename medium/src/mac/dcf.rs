@@ -95,7 +95,7 @@ impl Service {
         Self { content, rts_attempts: 0, data_attempts: 0 }
     }
 
-    /// Attempts: RTS before each data frame, or no RTS at all.
+    /// Attempts: RTS before each data frame, or no RTS at all. An RTS without CTS is an attempt at the rate of its data.
     fn tries(&self) -> u32 {
         self.rts_attempts.max(self.data_attempts)
     }
@@ -560,7 +560,7 @@ impl Dcf {
                 let kind = if packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
                 let mode = match (progress, &self.rates) {
                     (Some(progress), Some(rates)) => rates.mode(progress),
-                    _ => packet.mode(radio, kind, attempt),
+                    _ => packet.mode(radio, kind, attempt.max(service.tries())),
                 };
                 let bytes = packet.mpdu_bytes(radio);
                 Outgoing {
@@ -784,8 +784,10 @@ impl Dcf {
                 self.own.service = None;
             }
             Content::Packet { progress, .. } => {
-                if let (Some(progress), true) = (progress, sent != FrameKind::Rts) {
-                    progress.count(1, 0, false);
+                match progress {
+                    Some(progress) if sent == FrameKind::Rts => progress.count_lost_rts(1),
+                    Some(progress) => progress.count(1, 0, false),
+                    None => {}
                 }
                 if exhausted {
                     self.give_up(now, reason);

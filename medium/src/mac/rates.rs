@@ -12,6 +12,10 @@ use crate::rate_control::{
 use manet_engine::{Duration, Instant, Stream};
 use std::sync::Arc;
 
+/// RTSs in a row that get no CTS and count as a lost transmission at the rate of their data. A single one may have collided, which says nothing
+/// of a rate; Linux gives a rate at least two tries of an RTS (`retry_count_rtscts` of minstrel_ht_calc_retransmit).
+const RTS_TRIES: u32 = 3;
+
 /// The rate control of a station and its list of modes.
 pub struct Rates {
     control: Box<dyn RateControl>,
@@ -25,6 +29,8 @@ pub struct Progress {
     /// Transmissions so far.
     transmissions: u32,
     tried: Vec<Tried>,
+    /// RTSs without CTS since the last transmission.
+    lost_rts: u32,
 }
 
 impl Progress {
@@ -37,10 +43,19 @@ impl Progress {
         self.chain.rate(self.transmissions + 1)
     }
 
+    /// Counts an RTS without CTS, which was for so many MPDUs: [`RTS_TRIES`] in a row are a lost transmission of these.
+    pub fn count_lost_rts(&mut self, mpdus: u32) {
+        self.lost_rts += 1;
+        if self.lost_rts == RTS_TRIES {
+            self.count(mpdus, 0, false);
+        }
+    }
+
     /// Counts a transmission of so many MPDUs, of which so many were acknowledged.
     pub fn count(&mut self, mpdus: u32, acknowledged: u32, answered: bool) {
         let rate = self.rate();
         self.transmissions += 1;
+        self.lost_rts = 0;
         match self.tried.last_mut().filter(|last| last.rate == rate) {
             Some(last) => {
                 last.transmissions += 1;
@@ -52,9 +67,10 @@ impl Progress {
         }
     }
 
-    /// The answer to a Block Ack Request: so many MPDUs of the last transmission had arrived.
+    /// The answer to a Block Ack Request: so many MPDUs of the last transmission had arrived. It is sent at a rate of its own, and answers for
+    /// that transmission only if one of them had.
     pub fn acknowledge(&mut self, mpdus: u32) {
-        if let Some(last) = self.tried.last_mut() {
+        if let Some(last) = self.tried.last_mut().filter(|_| mpdus > 0) {
             last.answered = true;
             last.acknowledged = (last.acknowledged + mpdus).min(last.mpdus);
         }
@@ -90,7 +106,7 @@ impl Rates {
     /// Begins a chain for a frame whose first MPDU has `mpdu_bytes`.
     pub fn begin(&mut self, now: Instant, peer: Peer, mpdu_bytes: u32) -> Progress {
         let chain = self.control.choose(now, peer, &PacketView { mpdu_bytes });
-        Progress { chain, transmissions: 0, tried: Vec::new() }
+        Progress { chain, transmissions: 0, tried: Vec::new(), lost_rts: 0 }
     }
 
     /// The mode of the next transmission.
@@ -100,6 +116,7 @@ impl Rates {
 
     /// Ends a chain. `snr_db`: that of the frame that was answered.
     pub fn end(&mut self, now: Instant, peer: Peer, progress: &Progress, snr_db: Option<f64>) {
+        // nothing is tried of a packet that internal collisions alone have ended
         if !progress.tried.is_empty() {
             self.control.report(now, peer, &Attempts { tried: &progress.tried, snr_db });
         }

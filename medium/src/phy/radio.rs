@@ -119,7 +119,7 @@ choices! {
         Vht = "vht",
         /// 802.11ax, HE SU PPDUs: data by `mcs`, everything else as OFDM.
         He = "he",
-        /// 802.11ah: data by `mcs`, everything else in a mode of the same width and guard interval.
+        /// 802.11ah: data by `mcs`, everything else in a mode of the same width with the long guard interval.
         S1g = "s1g",
     }
 }
@@ -337,9 +337,12 @@ keys! {
         pub system_loss_db: f64 => GAIN;
         /// Reception threshold: a weaker frame is not received.
         pub receive_threshold_w: f64 => above(0.0).of("W");
-        /// MCS that `receive_threshold_w` and `capture_db` are for, of one stream; by default `mcs`. If they differ the ranges of `mcs` follow by the minimum sensitivities.
+        /// MCS that `receive_threshold_w` and `capture_db` are for, of one stream; by default `mcs`. If they differ those of `mcs` follow by the minimum sensitivities, its range with `reception = "sinr"` by the error model.
         #[serde(default)]
         pub receive_threshold_mcs: Option<u8> => up_to(11.0);
+        /// Rate of DSSS and OFDM that `receive_threshold_w` and `capture_db` are for; by default `data_rate_bps`. If they differ those of `data_rate_bps` follow by the minimum sensitivities.
+        #[serde(default)]
+        pub receive_threshold_rate_bps: Option<u64> => RATE;
         /// Carrier sense threshold: a weaker frame is not sensed.
         pub carrier_sense_threshold_w: f64 => above(0.0).of("W");
         /// Capture threshold: a frame that exceeds the others by this ratio is received.
@@ -564,6 +567,20 @@ pub(crate) mod tests {
         // SIFS 10 + DIFS 50 + 192 + 112 us; 802.11a: 16 + 34 + 44
         assert_eq!(profile("dot11g-54m").eifs(), Duration::from_micros(364));
         assert_eq!(profile("dot11a-54m").eifs(), Duration::from_micros(94));
+    }
+
+    /// 1538 bytes at MCS 7 of 2 MHz: 8 + 12304 + 6 = 12318 bits of 260 a symbol -> 48 symbols, of 40 us or of 36 that end with a whole 40;
+    /// an ACK: 8 + 112 + 6 = 126 bits of 78 at MCS 2 -> 2 symbols of 40 us.
+    #[test]
+    fn s1g_with_the_short_guard_interval_has_it_in_unicast_data_alone() {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/radios/dot11ah-2m.toml")).unwrap();
+        for (guard_interval, symbols) in [("long", 48), ("short", 44)] {
+            let overrides = format!("guard_interval = \"{guard_interval}\"").parse().unwrap();
+            let r = Radio::parse(&text, &overrides).unwrap();
+            assert_eq!(r.airtime(1538, r.data_mode()), Duration::from_micros(240 + 40 * symbols));
+            assert_eq!(r.answer_airtime(r.data_mode()), Duration::from_micros(240 + 2 * 40));
+            assert_eq!(r.airtime(14, r.mode_of(FrameKind::Bcast)), Duration::from_micros(240 + 5 * 40));
+        }
     }
 
     #[test]

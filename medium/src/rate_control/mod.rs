@@ -3,7 +3,9 @@
 //! A rate control is a machine without clock or radio. It knows a list of [`RateEntry`]s and what became of earlier frames; it does
 //! not know the PHY that made the list nor the MAC that asks. For each new frame exchange the MAC calls
 //! [`RateControl::choose`], goes through the [`Chain`] until the exchange is answered or given up, and calls
-//! [`RateControl::report`] once. Group-addressed, management and control frames are sent at the profile's rates and are not asked for.
+//! [`RateControl::report`] once. Some RTSs in a row without CTS are a lost transmission at the rate of the data that they were for: the rate of an RTS
+//! follows that rate, so that a slower one is the cure (Linux: a stage that is passed has used up its tries, as ath9k reports; ns-3's Minstrels
+//! learn of the frame that is given up, its ARF of none). A single one is not: it may have collided. Group-addressed, management and control frames are sent at the profile's rates and are not asked for.
 //!
 //! To add one: a file here with an `impl ForPeer` and a function `new`, its `mod` line, its row in [`ALGORITHMS`], and its name in
 //! [`crate::phy::radio::RateControl`].
@@ -155,7 +157,7 @@ impl Chain {
 pub struct Tried {
     /// Position of the rate in the list.
     pub rate: usize,
-    /// PPDUs sent.
+    /// PPDUs sent, and lost ones of which only the RTSs were.
     pub transmissions: u32,
     /// Whether the last of them was answered by an ACK or Block Ack.
     pub answered: bool,
@@ -200,7 +202,7 @@ pub struct Row {
     pub success: Option<f64>,
     /// Estimated throughput.
     pub throughput_bps: Option<f64>,
-    /// MPDUs sent.
+    /// MPDUs sent, and those of lost transmissions of which only the RTSs were.
     pub mpdus: u64,
     /// MPDUs acknowledged.
     pub acknowledged: u64,

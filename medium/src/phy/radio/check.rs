@@ -1,7 +1,7 @@
 //! Checks of a profile: ranges and combinations of its numbers.
 
 use super::access::no_window;
-use super::modes::DSSS_RATES_BPS;
+use super::modes::{spans, DSSS_RATES_BPS, HIGHEST_MCS};
 use super::{one_stream, width_20_mhz, GuardInterval, Modulation, Network, Radio, RadioError, RateControl, Reception};
 use manet_engine::keys::{self, Declared};
 
@@ -48,11 +48,17 @@ impl Radio {
         if let Some(family) = self.family() {
             self.mcs_mode()?;
             if let Some(mcs) = self.receive_threshold_mcs.filter(|mcs| !family.has_mcs(*mcs)) {
-                let (name, most) = (family.name(), family.max_mcs());
+                let those: Vec<_> = (0..=HIGHEST_MCS).filter(|mcs| family.has_mcs(*mcs)).collect();
+                let (name, those) = (family.name(), spans(&those));
                 return Err(format!(
-                    "key \"receive_threshold_mcs\": {mcs} is no MCS of one stream of {name}; give one of 0 to {most}"
+                    "key \"receive_threshold_mcs\": {mcs} is no MCS of one stream of {name}; give one of {those}"
                 )
                 .into());
+            }
+            if self.receive_threshold_rate_bps.is_some() {
+                let text =
+                    "key \"receive_threshold_rate_bps\": is of dsss and ofdm; give receive_threshold_mcs in its place";
+                return Err(RadioError::Value(text.into()));
             }
         } else if let Some(key) = self.stated_of_mcs() {
             return Err(
@@ -84,7 +90,7 @@ impl Radio {
     /// A rate of DSSS may be any, as in ns-2, unless something must know how it is modulated.
     fn check_data_rate(&self) -> Result<(), RadioError> {
         if self.family().is_some() || self.has_rate(self.data_rate_bps) {
-            return Ok(());
+            return self.check_threshold_rate();
         }
         let (needed_by, else_) = if self.rate_control != RateControl::Fixed {
             ("among which rate_control chooses", "rate_control = \"fixed\"")
@@ -95,6 +101,16 @@ impl Radio {
         };
         let rate = self.data_rate_bps;
         Err(format!("key \"data_rate_bps\": {rate} is no rate of this PHY, {needed_by}; take one, or {else_}").into())
+    }
+
+    fn check_threshold_rate(&self) -> Result<(), RadioError> {
+        match self.receive_threshold_rate_bps.filter(|rate| self.family().is_none() && !self.has_rate(*rate)) {
+            Some(rate) => {
+                Err(format!("key \"receive_threshold_rate_bps\": {rate} is no rate of this PHY; give one of its rates")
+                    .into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// A key of the modes of HT, VHT, HE and S1G that has a value, while this PHY has none of these modes.
@@ -218,6 +234,16 @@ mod tests {
                 "dot11g-54m",
                 "receive_threshold_mcs = 7",
                 "\"receive_threshold_mcs\": is of ht, vht, he and s1g; leave it out, ",
+            ),
+            (
+                "dot11g-54m",
+                "receive_threshold_rate_bps = 11e6",
+                "\"receive_threshold_rate_bps\": 11000000 is no rate of this PHY; give one of its rates",
+            ),
+            (
+                "dot11n-ht20",
+                "receive_threshold_rate_bps = 54e6",
+                "\"receive_threshold_rate_bps\": is of dsss and ofdm; give receive_threshold_mcs in its place",
             ),
             ("dot11ah-1m", "width_mhz = 2", "\"control_rate_bps\": 900000 is the rate of no MCS of 2 MHz; give one, "),
             ("dot11n-ht20", "data_rate_bps = 54e6", "\"data_rate_bps\": 54000000 is not that of mcs; leave it out"),

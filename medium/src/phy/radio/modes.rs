@@ -1,9 +1,12 @@
 //! The modes in which a profile sends its frames, the answers to them, and the power and the ratio that their reception needs.
 
 use super::{
-    FrameKind, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES, RTS_BYTES,
+    FrameKind, GuardInterval, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES,
+    BA_BYTES, RTS_BYTES,
 };
+use crate::phy::error_model::log_success;
 use crate::phy::mode::{Family, Mcs, Mode, OFDM_RATES_BPS, REPEATED};
+use crate::wire::dot11::QOS_CONTROL_LEN;
 use manet_engine::Duration;
 use serde::Serialize;
 
@@ -13,11 +16,21 @@ pub(super) const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11
 /// Mandatory rates of an OFDM PHY (clause 18.2.2.3).
 const MANDATORY_OFDM_RATES_BPS: [u64; 3] = [6_000_000, 12_000_000, 24_000_000];
 
+/// Longest IP packet, bytes.
+const MTU_BYTES: u32 = 1500;
+
+/// Share of frames that survive at the sensitivity of a data sheet.
+const SENSITIVITY_SUCCESS: f64 = 0.9;
+
+/// Bounds of a sensitivity's SINR, dB, and the steps of its bisection.
+const SINR_RANGE_DB: (f64, f64) = (-30.0, 100.0);
+const SINR_STEPS: usize = 40;
+
 /// The highest MCS of any family: that of HT with two streams.
-const HIGHEST_MCS: u8 = 15;
+pub(super) const HIGHEST_MCS: u8 = 15;
 
 /// Ascending numbers for people: `0 to 7 and 10`.
-fn spans(numbers: &[u8]) -> String {
+pub(super) fn spans(numbers: &[u8]) -> String {
     let of = |span: &[u8]| match span {
         [one] => one.to_string(),
         [first, .., last] => format!("{first} to {last}"),
@@ -125,32 +138,72 @@ impl Radio {
     }
 
     /// Power from which on two stations are neighbours, W: that of unicast data at the profile's rate. If that is not the one that the
-    /// profile's threshold is for (`receive_threshold_mcs`) the power at which a frame of it, with RTS and answer, is received, and its start sensed;
-    /// if the sender chooses the rate (`rate_control`, or `by_kernel`: the kernel of a station with mac80211) that of the least demanding of
-    /// its rates. With `reception = "sinr"` the same differences of the standard's minimum sensitivities stand for the ratios.
+    /// profile's threshold is for (`receive_threshold_mcs`, `receive_threshold_rate_bps`) the power at which a frame of it, with RTS and answer, and a
+    /// broadcast are received, and the start of a frame is sensed; if the sender chooses the rate (`rate_control`, or `by_kernel`: the kernel of a
+    /// station with mac80211, which chooses that of broadcasts, too) that of the least demanding of its rates.
     pub fn neighbour_threshold_w(&self, by_kernel: bool) -> f64 {
         let is_fixed = !by_kernel && self.rate_control == RateControl::Fixed;
         if is_fixed && self.threshold_mode() == self.data_mode() {
             return self.receive_threshold_w;
         }
-        let by_sinr = self.reception == Reception::Sinr;
-        let of = |mode, own: bool| if own { self.receive_threshold_at_w(mode) } else { self.threshold(mode).power_w };
-        let exchange_w = |mode| of(mode, by_sinr || by_kernel).max(of(self.answer_mode(mode), by_sinr));
+        let own_w = |mode, bytes| match self.reception {
+            Reception::Sinr => self.sensitivity_w(mode, bytes),
+            Reception::Threshold => self.threshold(mode).power_w,
+        };
+        let data_w = |mode| match self.reception {
+            Reception::Threshold if by_kernel => self.receive_threshold_at_w(mode),
+            _ => own_w(mode, self.longest_mpdu_bytes()),
+        };
+        let rts_w = |mode| match self.aggregation_limits().map_or(self.longest_mpdu_bytes(), |(_, bytes)| bytes) {
+            longest if longest <= self.rts_threshold_bytes => 0.0,
+            _ if is_fixed => own_w(self.control_mode(), RTS_BYTES),
+            _ => own_w(self.rts_mode(mode), RTS_BYTES),
+        };
+        let exchange_w = |mode| data_w(mode).max(own_w(self.answer_mode(mode), BA_BYTES)).max(rts_w(mode));
         let modes = if is_fixed { vec![self.data_mode()] } else { self.data_modes() };
         let least_w = modes.into_iter().map(exchange_w).fold(f64::INFINITY, f64::min);
-        least_w.max(self.carrier_sense_threshold_w)
+        // routing protocols and ARP find a neighbour by broadcasts
+        let broadcast_w =
+            if by_kernel { 0.0 } else { own_w(self.mode_of(FrameKind::Bcast), self.longest_mpdu_bytes()) };
+        least_w.max(broadcast_w).max(self.carrier_sense_threshold_w)
     }
 
-    /// The ratio of the minimum sensitivities in `mode` and in the mode that the profile's thresholds are for.
+    fn longest_mpdu_bytes(&self) -> u32 {
+        MTU_BYTES + self.overhead_bytes + if self.is_qos() { QOS_CONTROL_LEN as u32 } else { 0 }
+    }
+
+    /// Power in W from which on a frame of `bytes` in `mode` survives by its SINR as often as the longest packet does at the profile's threshold in
+    /// the mode that this is for, or as often as a sensitivity demands.
+    fn sensitivity_w(&self, mode: Mode, bytes: u32) -> f64 {
+        let log_of = |mode, bytes: u32, power_w| log_success(mode, power_w / self.noise_w, f64::from(8 * bytes));
+        let stated = log_of(self.threshold_mode(), self.longest_mpdu_bytes(), self.receive_threshold_w);
+        let wanted = stated.max(SENSITIVITY_SUCCESS.ln());
+        let (mut low_db, mut high_db) = SINR_RANGE_DB;
+        for _ in 0..SINR_STEPS {
+            let middle_db = (low_db + high_db) / 2.0;
+            if log_of(mode, bytes, self.noise_w * 10f64.powf(middle_db / 10.0)) >= wanted {
+                high_db = middle_db;
+            } else {
+                low_db = middle_db;
+            }
+        }
+        self.noise_w * 10f64.powf(high_db / 10.0)
+    }
+
+    /// The ratio of the minimum sensitivities in `mode` and in the mode that the profile's thresholds are for; each stream has its share of the
+    /// power.
     fn less_than_stated(&self, mode: Mode) -> f64 {
-        10f64.powf((mode.min_sensitivity_dbm() - self.threshold_mode().min_sensitivity_dbm()) / 10.0)
+        let stated = self.threshold_mode();
+        let apart = 10f64.powf((mode.min_sensitivity_dbm() - stated.min_sensitivity_dbm()) / 10.0);
+        apart * f64::from(mode.streams()) / f64::from(stated.streams())
     }
 
     /// The mode that `receive_threshold_w` and `capture_db` are for.
     fn threshold_mode(&self) -> Mode {
-        match (self.data_mode(), self.receive_threshold_mcs) {
-            (Mode::Mcs(data), Some(mcs)) => Mode::Mcs(Mcs { mcs, ..data }),
-            (data, _) => data,
+        match (self.data_mode(), self.receive_threshold_mcs, self.receive_threshold_rate_bps) {
+            (Mode::Mcs(data), Some(mcs), _) => Mode::Mcs(Mcs { mcs, streams: 1, ..data }),
+            (Mode::Dsss(_) | Mode::Ofdm(_), _, Some(rate_bps)) => self.mode_of_rate(rate_bps),
+            (data, ..) => data,
         }
     }
 
@@ -242,13 +295,13 @@ impl Radio {
         format!("key \"{key}\": {} is none of {}; give one of {all}", written(&value), family.name()).into()
     }
 
-    /// MCS 0 of S1G, which all of its stations receive.
+    /// MCS 0 of S1G, which all of its stations receive. Its frames other than unicast data have the long guard interval: not all have the short one.
     fn lowest_mcs(&self) -> Mcs {
-        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, guard: self.guard_interval, streams: 1 }
+        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, guard: GuardInterval::Long, streams: 1 }
     }
 
     fn s1g_of_rate(&self, rate_bps: u64) -> Option<Mcs> {
-        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.guard_interval, 1).ok();
+        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, GuardInterval::Long, 1).ok();
         (0..=REPEATED).filter_map(of).find(|mcs| Mode::Mcs(*mcs).rate_bps() == rate_bps)
     }
 
