@@ -119,10 +119,12 @@ void resend_until(struct agent *agent, __u32 slot, __u32 end)
 	if (seq == own->snd_nxt)
 		send_acknowledged(agent, slot);
 	for (int i = 0; i < COPIES && before(seq, end); i++, seq = next) {
+		__u64 at_ns = agent_begin_record(agent);
+
 		next = resend(agent, slot, seq);
 		if (next == seq)
 			return;
-		agent_record(agent, own, "retransmit", "seq=%u", seq);
+		agent_record_at(agent, at_ns, own, "retransmit", "seq=%u", seq);
 	}
 }
 
@@ -145,6 +147,7 @@ struct stand_by *stand_by_begin(struct agent *agent, __u32 slot, enum reason rea
 {
 	struct connection *own = &agent->connections[slot];
 	struct stand_by *now = &agent->stand_bys[slot];
+	__u64 at_ns = agent_begin_record(agent);
 
 	memset(now, 0, sizeof(*now));
 	now->reason = reason;
@@ -156,18 +159,19 @@ struct stand_by *stand_by_begin(struct agent *agent, __u32 slot, enum reason rea
 			      now->order : 0;
 	__atomic_store_n(&own->ordered, now->order, __ATOMIC_RELEASE);
 	agent->stand_by_count++;
-	agent_record(agent, own, "stand-by", "%s", reasons[reason]);
+	agent_record_at(agent, at_ns, own, "stand-by", "%s", reasons[reason]);
 	return now;
 }
 
 void stand_by_end(struct agent *agent, __u32 slot, const char *cause)
 {
 	struct connection *own = &agent->connections[slot];
+	__u64 at_ns = agent_begin_record(agent);
 
 	own->restore = 1;
 	__atomic_store_n(&own->ended, own->ordered, __ATOMIC_RELEASE);
 	agent->stand_bys[slot].reason = REASON_NONE;
-	agent_record(agent, own, "repair", "%s", cause);
+	agent_record_at(agent, at_ns, own, "repair", "%s", cause);
 }
 
 /* ---- notices ---- */
@@ -264,12 +268,14 @@ static bool send_due(struct agent *agent, __u32 slot)
 	__u32 seq = own->snd_una;
 
 	if (now->reason == REASON_TIMEOUT) {
+		__u64 at_ns = agent_begin_record(agent);
+
 		if (resend(agent, slot, seq) == seq)
 			return false;
 		/* The kernel's event was the first. */
 		if (now->sent++)
-			agent_record(agent, own, "timeout", "%u",
-				     own->timeouts + now->sent - 1);
+			agent_record_at(agent, at_ns, own, "timeout", "%u",
+					own->timeouts + now->sent - 1);
 		return true;
 	}
 	if (layer && layer->probe_seq)

@@ -63,8 +63,11 @@ static void resend_missing(struct agent *agent, __u32 slot, const struct notice 
 	}
 	stand_by_end(agent, slot, notice_names[notice->kind]);
 	for (int i = 0; i < count; i++) {
+		__u64 at_ns = agent_begin_record(agent);
+
 		if (resend(agent, slot, missing[i].first) != missing[i].first)
-			agent_record(agent, own, "retransmit", "seq=%u", missing[i].first);
+			agent_record_at(agent, at_ns, own, "retransmit", "seq=%u",
+					missing[i].first);
 	}
 }
 
