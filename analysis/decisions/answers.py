@@ -149,20 +149,20 @@ def answers_of(description: Mapping[str, Any], rows: Sequence[Row]) -> list[Answ
 def asked_of(description: Mapping[str, Any]) -> list[Asked]:
     """The questions of an experiment (experiment.json), each in each place."""
     questions = [Question.model_validate(each) for each in description.get("questions", ())]
-    return asked(questions, list(_values_of_cells(description).values()), references_of(description)) if questions else []
+    return asked(questions, list(values_of_cells(description).values()), references_of(description)) if questions else []
 
 
 def chosen_cells(description: Mapping[str, Any]) -> set[str]:
     """The names of the cells whose runs an experiment (experiment.json) has: all, or with `asked_only` those that a question
     compares."""
-    cells = _values_of_cells(description)
+    cells = values_of_cells(description)
     if not description.get("asked_only"):
         return set(cells)
     compared = [cell for each in asked_of(description) for cell in each.cells]
     return {name for name, values in cells.items() if values in compared}
 
 
-def _values_of_cells(description: Mapping[str, Any]) -> dict[str, Row]:
+def values_of_cells(description: Mapping[str, Any]) -> dict[str, Row]:
     """By the name of each cell, the values of its axes and its variant."""
     axes = description["axes"]
     return {

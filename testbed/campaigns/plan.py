@@ -17,9 +17,10 @@ from analysis.decisions.answers import (
     cells_wanted,
     chosen_cells,
     seeds_of_cells,
+    values_of_cells,
 )
 from analysis.decisions.question import VARIANT
-from analysis.tables.results import counts, plain
+from analysis.tables.results import counts
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.task import Task
 
@@ -48,7 +49,7 @@ class MemberPlan:
     def __post_init__(self) -> None:
         self._keys = [*self.description["axes"], VARIANT]
         self._asked = asked_of(self.description)
-        self._values = {cell.name: self._values_of(cell) for cell in self.cells}
+        self._values = {name: tuple(values.values()) for name, values in values_of_cells(self.description).items()}
         chosen = chosen_cells(self.description)
         self._chosen = [cell for cell in self.cells if cell.name in chosen]
         self._columns = {*OF_ALL, *self._keys, *(each.question.metric for each in self._asked)}
@@ -91,9 +92,6 @@ class MemberPlan:
     def _part(self, row: Row) -> Row:
         """The columns that answers need, of some 150: a campaign may have a million runs."""
         return {key: row[key] for key in self._columns if key in row}
-
-    def _values_of(self, cell: Cell) -> Values:
-        return (*(plain(cell.axes.get(axis)) for axis in self.description["axes"]), cell.variant or "")
 
 
 def next_round(members: Sequence[MemberPlan]) -> list[Task]:
